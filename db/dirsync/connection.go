@@ -19,8 +19,7 @@ func errNoDirectory() *domain.Error {
 	return domain.ErrConflict("directory", "directory sync is not configured for this client")
 }
 
-// Runs reads a page of the client's runs, the newest first. If since is not nil, it selects only runs that changed at
-// or after since.
+// Runs reads a page of the client's runs, the newest first; if since is not nil, only those that changed since then.
 func Runs(
 	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {

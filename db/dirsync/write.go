@@ -8,8 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// findGroups sets s.groups to the groups of the accounts, and inserts those that are missing. It ignores Manual groups,
-// whatever their names are.
+// findGroups sets s.groups to the groups of the accounts, and inserts missing ones. It never takes a Manual group.
 func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	names := pg.MapRows(s.rows, func(r *stagedAccount) string { return r.GroupName(d) })
 	slices.Sort(names)

@@ -95,8 +95,7 @@ func (s *Server) AdminURL() string { return s.admin }
 // PID returns the process id of the server that Start found or started.
 func (s *Server) PID() int { return s.pid }
 
-// Stop ends this use of the server. The last use stops the server and waits until it has exited. A second call does
-// nothing.
+// Stop ends this use of the server. The last use stops the server and waits for its exit. A second call does nothing.
 func (s *Server) Stop() error {
 	if err := s.lease.Leave(s.dir.stop); err != nil {
 		return fmt.Errorf("stop PostgreSQL in %s: %w", s.dir, err)

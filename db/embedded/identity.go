@@ -98,8 +98,7 @@ func fileOwner(path string) (uid, gid int, err error) {
 	return int(stat.Uid), int(stat.Gid), nil
 }
 
-// adopt makes the identity the owner of the folder and all files below. It does nothing unless this process runs as
-// root.
+// adopt makes the identity the owner of the folder and all files below, if this process runs as root.
 func (owner identity) adopt(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

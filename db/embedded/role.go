@@ -72,8 +72,7 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 	return nil
 }
 
-// ensureRole creates the role and its database. If they exist, it sets the rights and password of the role, and the
-// owner of the database.
+// ensureRole creates the role and its database or, if they exist, sets the role's rights and password and the owner.
 func (s *Server) ensureRole(ctx context.Context) error {
 	existing, err := queryColumn(ctx, s.maintenance, "SELECT rolname FROM pg_roles WHERE rolname = '"+role+"'")
 	if err != nil {

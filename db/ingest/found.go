@@ -180,8 +180,7 @@ func reportedRowOf(user domain.UserKey, s *domain.Signal) reportedRow {
 	}
 }
 
-// classifiedRow is a classification, as JSON with the columns of email_classifications. A zero client means all
-// clients.
+// classifiedRow is a classification, as JSON with the columns of email_classifications. A zero client means all.
 type classifiedRow struct {
 	MessageID      string                `json:"message_id"`
 	ClientID       string                `json:"client_id"`

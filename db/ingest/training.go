@@ -156,8 +156,7 @@ type publication struct {
 	at     time.Time
 }
 
-// lockPolicies locks policies and returns the client of each. It skips archived policies, and policies of archived
-// clients.
+// lockPolicies locks policies and returns the client of each. It skips archived ones and those of archived clients.
 func lockPolicies(
 	ctx context.Context, c *db.Change, ids []domain.PolicyID,
 ) (map[domain.PolicyID]domain.ClientID, error) {

@@ -30,8 +30,7 @@ type reference struct{ table, column string }
 // maxListed bounds the missing objects that an error names.
 const maxListed = 10
 
-// checkCatalogues returns an error that lists the rows of catalogues to which the partner's rows refer and which the
-// new cell lacks.
+// checkCatalogues returns an error that lists the catalogue rows that the partner's rows refer to and the new cell lacks.
 func (m *Move) checkCatalogues(source, target side, o ownedIDs) error {
 	var faults []error
 	for _, c := range catalogues {

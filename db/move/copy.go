@@ -198,8 +198,7 @@ func (m *Move) reseal(target side, c db.SealedColumn, where string) error {
 		" = n.value FROM unnest(?0::uuid[], ?1::bytea[]) AS n (id, value) WHERE t."+c.Key+" = n.id", ids, values))
 }
 
-// analyzeFrom is the number of copied rows above which a table is analyzed at once, for the query plans of the new
-// cell.
+// analyzeFrom is the number of copied rows above which a table is analyzed at once, for the new cell's query plans.
 const analyzeFrom = 10_000
 
 // copyTable copies the differing rows of a table from a snapshot of the source, in a transaction of its own on the

@@ -129,8 +129,7 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 		}))
 }
 
-// MarkFailed marks a mail as failed for good, with the reason. It returns db.ErrLeaseLost if the lease is no longer
-// held.
+// MarkFailed marks a mail as failed for good, with the reason. It returns db.ErrLeaseLost if the lease is lost.
 func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 	set := "failed_at = @now, failure = @failure"
 	if l.Kind == db.SimulatedMail {

@@ -57,7 +57,8 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 	for i, a := range added {
 		partners, ids[i], mailed[i] = append(partners, a.Partner), a.ID, a.MailedAdmin
 	}
-	return mailed, c.InsertOutbox(ctx, pg.SQL(""), pg.SQL("SELECT u.*, ?, 2, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u",
+	return mailed, c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL(
+		"SELECT u.*, ?, 2 AS urgency, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u",
 		db.PartnerMail, c.At, partners, pg.IDs(ids)))
 }
 

@@ -20,8 +20,7 @@ func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind doma
 		client, kind, on, d.Now()))
 }
 
-// SwitchPartnerMail switches one of domain.PartnerMails on or off for a partner. It does nothing if the partner does
-// not exist.
+// SwitchPartnerMail switches one of domain.PartnerMails on or off for a partner. It ignores an unknown partner.
 func SwitchPartnerMail(ctx context.Context, d *db.DB, partner domain.PartnerID, kind domain.MessageType, on bool) error {
 	return pg.Run(ctx, d, "switch mail", pg.SQL(`
 		UPDATE partners SET mails_off = array_remove(mails_off, ?1::text) || CASE WHEN ?2::boolean THEN '{}' ELSE ARRAY[?1::text] END

@@ -158,8 +158,7 @@ func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID
 		WHERE id = ?0`, id, secret, c.At.Add(domain.ReplacedSecretLife), c.At))
 }
 
-// DeleteWebhook deletes a locked subscription. DropDeletedWebhooks deletes its deliveries later: there may be very
-// many.
+// DeleteWebhook deletes a locked subscription. DropDeletedWebhooks deletes its deliveries later, as they may be many.
 func DeleteWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) error {
 	return pg.Run(ctx, c, "delete a webhook", pg.SQL(`
 		WITH deleted AS (DELETE FROM webhooks WHERE id = ?0)

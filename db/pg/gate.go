@@ -91,8 +91,7 @@ func (g *gate) leave(partner domain.PartnerID) {
 	g.admit()
 }
 
-// admit gives the free connections to waiting partners, in turn. It skips partners that hold their share. g.mu must be
-// locked.
+// admit gives free connections to waiting partners in turn, except those that hold their share. g.mu must be locked.
 func (g *gate) admit() {
 	for i := 0; i < len(g.turns) && g.free > 0; {
 		partner := g.turns[i]

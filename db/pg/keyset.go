@@ -127,8 +127,7 @@ func (k Keyset[Row]) Count(ctx context.Context, r Runner) (int, error) {
 	return One[int](ctx, r, "count "+k.Table, q)
 }
 
-// window restricts a query to the rows after the window's position, sets the order, and limits it to one row more than
-// the window's limit.
+// window limits a query to the rows after the window's position, in order, and to one row more than the window's limit.
 func (k Keyset[Row]) window(q *Select, w domain.Window) *Select {
 	if w.After != nil {
 		operator := " > "

@@ -48,8 +48,7 @@ func (d *DB) Listen(ctx context.Context, channel string, silence time.Duration, 
 // Relisten is the pause before Follow replaces a lost connection.
 const Relisten = time.Second
 
-// Follow calls Listen until ctx ends. When Listen fails, it calls lost with the error, and calls Listen again after
-// Relisten.
+// Follow calls Listen until ctx ends. When Listen fails, it calls lost with the error, and Listen again after Relisten.
 func (d *DB) Follow(
 	ctx context.Context, channel string, silence time.Duration, on func(ListenEvent) error, lost func(error),
 ) {

@@ -231,8 +231,7 @@ func (d *DB) At(now time.Time) *DB {
 	return &fixed
 }
 
-// prepareTypes makes a connection return times in UTC, not in the machine's time zone, and pass UUIDs to scanners as 16
-// bytes.
+// prepareTypes makes a connection return times in UTC, not the machine's zone, and pass UUIDs to scanners as 16 bytes.
 func prepareTypes(conn *pgx.Conn) {
 	types := conn.TypeMap()
 	types.RegisterType(&pgtype.Type{

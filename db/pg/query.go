@@ -288,8 +288,7 @@ func (d *DB) execMode(q Query) pgx.QueryExecMode {
 	return pgx.QueryExecModeCacheDescribe
 }
 
-// Contains returns the condition that one of the columns, which hold sort keys, contains key. In key, % and _ are not
-// wildcards.
+// Contains returns the condition that one of the columns, of sort keys, contains key. In key, % and _ are no wildcards.
 func Contains(key string, columns ...string) Query {
 	pattern := "%" + likeLiteral.Replace(key) + "%"
 	conditions := make([]string, len(columns))

@@ -149,8 +149,7 @@ func (d *DB) Savepoint(ctx context.Context, fn func(ctx context.Context) error) 
 	return d.TranslateError("release a savepoint", savepoint.Commit(ctx))
 }
 
-// begin begins a transaction on a connection of the pool. If the connection was dead, it tries another one, up to
-// maxTries.
+// begin begins a transaction on a connection of the pool. If that was dead, it tries another one, up to maxTries.
 func (d *DB) begin(ctx context.Context, options pgx.TxOptions) (tx pgx.Tx, err error) {
 	for try := 1; ; try++ {
 		tx, err = d.pool.BeginTx(ctx, options)

@@ -161,7 +161,7 @@ func addClientEffects(ctx context.Context, b *importingClients) error {
 		if a.after.ArchivedAt == nil {
 			b.CountClients(a.after.Partner, 1)
 		}
-		if !a.sideEffect {
+		if !a.sideEffect { // the record has no program
 			withDefaultProgram = append(withDefaultProgram, a.after.ID)
 		}
 	}
@@ -171,7 +171,7 @@ func addClientEffects(ctx context.Context, b *importingClients) error {
 	return replacePrograms(ctx, b)
 }
 
-// replacePrograms replaces the programs of clients whose records have a different program.
+// replacePrograms replaces the programs of clients whose records have a different program (sideEffect of finishClient).
 func replacePrograms(ctx context.Context, b *importingClients) error {
 	var replaced []domain.ClientID
 	var program []db.ProgramRow

@@ -62,8 +62,8 @@ type (
 	appliedCollection    = recordChange[domain.CollectionRecord, importedCollection]
 )
 
-// beginCollections determines the new memberships and locks their users. It sets finish of the kind, which
-// refuses members of other clients, and afterStore, which inserts the memberships.
+// beginCollections finds the memberships that are not stored yet, and locks their users. It sets finish, which refuses
+// members of other clients and notes whether a record has new ones, and afterStore, which inserts the memberships.
 func beginCollections(ctx context.Context, b *importingCollections) error {
 	existing := objects{}
 	for _, a := range b.list {
@@ -109,13 +109,13 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 		return nil
 	}
 	b.kind.afterStore = func(ctx context.Context, b *importingCollections) error {
-		var newMembers []membership
+		var list []membership
 		for _, a := range b.list {
 			if !a.refused() {
-				newMembers = append(newMembers, joined[a.after.ID]...)
+				list = append(list, joined[a.after.ID]...)
 			}
 		}
-		return joinAll(ctx, b.Change, newMembers)
+		return joinAll(ctx, b.Change, list)
 	}
 	return nil
 }
@@ -128,10 +128,12 @@ var Memberships Kind = memberships{}
 
 type memberships struct{}
 
+// Object is that of Users, whose records name the collections of a user.
 func (memberships) Object() string { return Users.Object() }
 
 func (memberships) Type() reflect.Type { return Users.Type() }
 
+// Export yields nothing: the exported records of Collections name the members.
 func (memberships) Export(context.Context, *db.DB, domain.PartnerID) iter.Seq2[any, error] {
 	return func(func(any, error) bool) {}
 }

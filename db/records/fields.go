@@ -104,7 +104,7 @@ func plainType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// plain converts a field's value to plainType.
+// plain returns a field's value as a row holds it: the only field of a struct like domain.Time, or else the value.
 func plain(value reflect.Value) reflect.Value {
 	if plainType(value.Type()) != value.Type() {
 		return value.Field(0)
@@ -143,7 +143,8 @@ func (f *recordField) reference(record reflect.Value) (ref reference, ok bool) {
 	return ref, ok
 }
 
-// column returns the record's value for the column, converted to plainType, like value.
+// column returns the record's value for the column: the zero Value if the field is null. given is false if the record
+// leaves out the field.
 func (p *pair) column(record reflect.Value) (value reflect.Value, given bool) {
 	if value, given = p.value(record); value.IsValid() {
 		value = plain(value)

@@ -97,8 +97,8 @@ func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	return nil
 }
 
-// addExposureEffects recomputes the scores of the users with new or changed exposures, except in clients without Dark
-// Web Monitoring, for which exposures do not count.
+// addExposureEffects recomputes the scores, and advances updated_at, of the users with new or changed exposures, except
+// in clients without Dark Web Monitoring, for which exposures do not count.
 func addExposureEffects(ctx context.Context, b *importingExposures) error {
 	exposures := append(rowsAfter(b.inserts), rowsAfter(b.updates)...)
 	clients := pg.MapRows(exposures, func(e *importedExposure) domain.ClientID { return e.ClientID })

@@ -75,8 +75,8 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 	}
 }
 
-// importBatch applies a batch of records in a change, and retries it if it conflicts with concurrent
-// writes. The results are in the order of the batch. A result that apply does not set is a refusal.
+// importBatch applies a batch of records in a change, and retries it if it conflicts with concurrent writes. The
+// results are in the order of the batch. apply gets them zero, which means refused, and must set all.
 func importBatch(
 	ctx context.Context, d *db.DB, batch []any,
 	apply func(ctx context.Context, c *db.Change, results []domain.ImportResult) error,
@@ -134,8 +134,8 @@ func ClearStage(ctx context.Context, d *db.DB) error {
 	return pg.Run(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
 }
 
-// StageRepeated moves lines whose object an earlier line has to the second round of their kind, without grouping. So
-// the first round has at most one line of each object.
+// StageRepeated moves lines whose object an earlier line has to the second round of their kind. That round is applied
+// in the order of the input, as it has no client or user. The first round then has at most one line of each object.
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		// The new table has no statistics: the planner would take it for empty, and read it once for each line.

@@ -61,7 +61,8 @@ func (k *kind[Record, Row]) Object() string { return k.object }
 
 func (k *kind[Record, Row]) Type() reflect.Type { return reflect.TypeFor[Record]() }
 
-// Export implements Kind.
+// Export yields the records of a partner's rows, or of all rows if partner is zero or partners share them. An error is
+// yielded last.
 func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error] {
 	q := k.rows().OrderBy(k.order)
 	if k.extendExport != nil {
@@ -128,25 +129,25 @@ func (a *recordChange[Record, Row]) refuse(err error) { *a.result = domain.Refus
 // refused reports whether the record is refused.
 func (a *recordChange[Record, Row]) refused() bool { return a.result.Refusal != "" }
 
-// Import implements Kind.
+// Import applies a batch in one change, which is retried after a conflict, and then runs afterCommit. After an error of
+// afterCommit the results hold nevertheless.
 func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error) {
 	var b *recordBatch[Record, Row]
 	results, err := importBatch(ctx, d, batch, func(ctx context.Context, c *db.Change, results []domain.ImportResult) error {
-		own := *k // begin may change it
-		b = &recordBatch[Record, Row]{Change: c, kind: &own, found: objects{}, byKey: map[any]*Row{}}
+		batchKind := *k // begin may set its functions
+		b = &recordBatch[Record, Row]{Change: c, kind: &batchKind, found: objects{}, byKey: map[any]*Row{}}
 		for i, record := range batch {
 			b.list = append(b.list, &recordChange[Record, Row]{record: record.(*Record), result: &results[i]})
 		}
 		return b.apply(ctx)
 	})
-	if err == nil && b != nil && k.afterCommit != nil {
+	if err == nil && b != nil && k.afterCommit != nil { // b is nil for an empty batch
 		err = k.afterCommit(ctx, b)
 	}
 	return results, err
 }
 
-// apply applies the records: it reads and locks, computes the rows, refuses records, stores the rows, and runs
-// afterStore.
+// apply reads and locks rows, computes the rows after the records, refuses records, stores rows, and runs afterStore.
 func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 	if err := b.read(ctx); err != nil {
 		return err
@@ -249,7 +250,8 @@ func (b *recordBatch[Record, Row]) mapping() *mapping {
 	return mappingOf(reflect.TypeFor[Record](), reflect.TypeFor[Row]())
 }
 
-// resolve computes a.after, the row that a record leaves. An error refuses the record.
+// resolve computes a.after, the row that a record leaves. updated_at advances if callers can see the change (visible).
+// An error refuses the record.
 func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
 	key := b.kind.keyOf(a.record)
 	a.before = b.byKey[key]
@@ -341,8 +343,7 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 	}
 }
 
-// inherit sets the client and the partner of a new row, if they are zero, to those of the objects that its record
-// refers to.
+// inherit sets a new row's client and partner, if they are zero, to those of the objects that its record refers to.
 func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 	for _, f := range b.mapping().fields {
 		ref, ok := f.reference(record)

@@ -244,7 +244,7 @@ func addFrameworkEffects(ctx context.Context, b *importingFrameworks) error {
 	off := map[domain.ClientID][]domain.FrameworkAssignmentID{}
 	for _, f := range b.inserts {
 		on = append(on, f.after.ID)
-		b.FrameworksChanged(f.after.ClientID)
+		b.FrameworksChanged(f.after.ClientID) // the client's list of frameworks
 	}
 	for _, f := range b.updates {
 		switch {
@@ -313,7 +313,8 @@ func adjustCourse(r *importedCourse, out *domain.CourseRecord) error {
 	return nil
 }
 
-// finishCourse sets the titles by language, if they are given, and the languages of the course to theirs.
+// finishCourse sets the titles by language, if they are given, and makes their languages those of the course. It does
+// not touch equal values, so that an unchanged course is not written.
 func finishCourse(
 	_ *recordBatch[domain.CourseRecord, importedCourse], a *recordChange[domain.CourseRecord, importedCourse],
 ) error {

@@ -34,8 +34,7 @@ type foundObject struct {
 // objects are the objects that records refer to. The value is nil if the object does not exist.
 type objects map[objectKey]*foundObject
 
-// objectQueries are the queries of the kinds of objects that records may refer to. The columns are those of
-// foundObject.
+// objectQueries are the queries of the kinds of objects that records may refer to, with the columns of foundObject.
 var objectQueries = []struct{ prefix, query string }{
 	{domain.PartnerID{}.Prefix(), "SELECT o.id FROM partners AS o"},
 	{domain.CourseID{}.Prefix(), "SELECT o.id FROM courses AS o"},
@@ -47,8 +46,7 @@ var objectQueries = []struct{ prefix, query string }{
 	{domain.UserID{}.Prefix(), "SELECT o.id, o.client_id, o.created_at FROM users AS o"},
 }
 
-// want adds the objects that the value of a field refers to, for lookUp. An AnyRef may refer to a group or a
-// collection.
+// want adds the objects that a field's value refers to, for lookUp. An AnyRef may refer to a group or a collection.
 func (o objects) want(value any) {
 	switch v := value.(type) {
 	case reference:
@@ -180,7 +178,7 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 		if wanted == before || wanted.Key == "" && a.before == nil {
 			continue // keeps its name, or needs none
 		}
-		claims, renaming[idOf(a.after)] = append(claims, a), true
+		claims, renaming[idOf(a.after)] = append(claims, a), true // with an empty key it only gives its old name up
 		scopes, keys = append(scopes, wanted.Scope), append(keys, wanted.Key)
 	}
 	if len(claims) == 0 {

@@ -59,7 +59,7 @@ type (
 // beginResults locks the mails of existing results in the outbox, the results, and the users of all records; those of
 // archived clients too. It sets finish of the kind.
 func beginResults(ctx context.Context, b *importingResults) error {
-	b.NoMail()
+	b.NoMail() // they are history
 	rows, err := lockResults(ctx, b)
 	if err != nil {
 		return err
@@ -162,7 +162,9 @@ func finishResult(b *importingResults, a *appliedResult) error {
 	if a.before != nil && a.before.SentAt != nil && in.SentAt.Given && !r.SentAt.Equal(*a.before.SentAt) {
 		return cannotChange("sent_at")
 	}
-	r.Automated = r.Automated && !in.AutomatedReason.Given || in.AutomatedReason.Value != nil
+	if in.AutomatedReason.Given {
+		r.Automated = in.AutomatedReason.Value != nil
+	}
 	if !in.Reported.Given && r.ReportedAt != nil {
 		r.Reported = true
 	}
@@ -292,13 +294,13 @@ func addResultEffects(ctx context.Context, b *importingResults) error {
 	var waiting []db.ResultChange
 	var unscheduled []domain.ResultID
 	for _, r := range inserts {
-		b.ResultChanged(&r, true)
+		b.ResultChanged(&r, true /* silent */)
 		if r.After.Status == domain.ResultScheduled {
 			waiting = append(waiting, r)
 		}
 	}
 	for _, r := range updates {
-		b.ResultChanged(&r, archived[r.Client])
+		b.ResultChanged(&r, archived[r.Client] /* silent */)
 		switch {
 		case r.After.Status == domain.ResultScheduled && r.After.SendAt != r.Before.SendAt:
 			waiting = append(waiting, r)
@@ -334,8 +336,8 @@ func queueMails(ctx context.Context, c *db.Change, waiting []db.ResultChange) er
 	clients := pg.MapRows(waiting, func(r *db.ResultChange) domain.ClientID { return r.Client })
 	ids := pg.MapRows(waiting, func(r *db.ResultChange) domain.ResultID { return r.After.ID })
 	due := pg.MapRows(waiting, func(r *db.ResultChange) time.Time { return r.After.SendAt })
-	return c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
-		SELECT client_id, id, ?0, 2, due_at FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS r (client_id, id, due_at)
+	return c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL(`
+		SELECT client_id, id, ?0, 2 AS urgency, due_at FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS r (client_id, id, due_at)
 		ON CONFLICT (client_id, id) DO UPDATE SET due_at = excluded.due_at WHERE outbox.lease IS NULL`,
 		db.SimulatedMail, pg.IDs(clients), pg.IDs(ids), due))
 }

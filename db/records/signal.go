@@ -63,8 +63,8 @@ const exportSignalsSQL = `
 	FROM reported_emails AS e WHERE e.client_id IN (SELECT id FROM reached) AND e.classified_at IS NOT NULL
 	ORDER BY e.client_id, e.message_id, e.classified_at DESC, e.id)`
 
-// ExportSignals reads the signals of exportSignalsSQL, of all clients or, if partner is not zero, of the partner's. It
-// fails without a transaction (pg.Each).
+// ExportSignals reads as signals the actions of users that no record holds, in all clients or, if partner is not zero,
+// in the partner's. It fails without a transaction (pg.Each).
 func ExportSignals(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[SignalLine, error] {
 	reached := pg.SQL("true")
 	if !partner.IsZero() {

@@ -46,8 +46,8 @@ type (
 )
 
 // finishUser checks the group, and sets the overrides, the name key, the role, and a new user's score. A new user
-// without a group is in the Manual group. The role is classified again if the title, department or email changes,
-// unless the record gives it or it is an override.
+// without a group is in the Manual group. A role that is given for a user kept by hand becomes an override. The role is
+// classified again if the title, department or email changes, unless the record gives it or it is an override.
 func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, domain.OrZero(a.before)
 	switch {

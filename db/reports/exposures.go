@@ -25,8 +25,7 @@ var ExposureMonths = Statement[domain.ExposureMonth]{"count exposures by month",
 	CROSS JOIN LATERAL (VALUES (e.first_seen_at, false), (e.resolved_at, true)) AS w (at, done)
 	WHERE w.at >= @since AND w.at < @until GROUP BY 1 ORDER BY 1`}
 
-// ExposuresByBreach counts the exposures of active users by breach. Breaches with the most unresolved exposures come
-// first.
+// ExposuresByBreach counts the exposures of active users by breach, in descending order of the unresolved ones.
 var ExposuresByBreach = Statement[domain.BreachExposures]{"count exposures by breach", `
 	SELECT b.title, b.domain, b.breach_on, b.severity, b.data_classes,
 		n.found, n.resolved_within, n.unresolved, n.resolved

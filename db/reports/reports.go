@@ -48,8 +48,7 @@ type ReportKey struct {
 	ID       domain.ReportID
 }
 
-// PendingReports returns up to n pending reports of all clients that were requested at or before a time, the oldest
-// first.
+// PendingReports returns up to n pending reports of all clients that were requested at by or before, the oldest first.
 func PendingReports(ctx context.Context, d *db.DB, by time.Time, n int) ([]ReportKey, error) {
 	return pg.All[ReportKey](ctx, d, "look for pending reports", pg.SQL(
 		"SELECT client_id, id FROM reports WHERE status = 'pending' AND created_at <= ? ORDER BY created_at LIMIT ?", by, n))

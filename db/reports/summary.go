@@ -8,8 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Scores reads the client's average scores by day, the oldest first. Days of the period on which none was computed are
-// left out.
+// Scores reads the client's average scores by day, the oldest first, without days on which none was computed.
 var Scores = Statement[domain.AverageOn]{"read average scores", `
 	SELECT day AS date, average_score FROM risk_history WHERE client_id = @client AND day BETWEEN @firstDay AND @lastDay ORDER BY day`}
 

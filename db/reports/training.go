@@ -18,8 +18,7 @@ const standing = `(
 			FROM assignments AS a WHERE a.client_id = @client AND a.user_id = u.id
 		) AS n`
 
-// CourseProgress counts, for each course that was assigned to an active user, the active users by their progress. It is
-// ordered by title.
+// CourseProgress counts, for each course assigned to an active user, the active users by progress, ordered by title.
 var CourseProgress = Statement[domain.CourseProgress]{"count training by course", `
 	WITH rounds AS (
 		SELECT a.course_id, a.due_on, a.completed_at, a.completed_at >= @since AND a.completed_at < @until AS within,
