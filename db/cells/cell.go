@@ -35,10 +35,11 @@ func mayBecome(c domain.Cell) pg.Query {
 	return pg.SQL("(?::int = 0 OR NOT EXISTS (SELECT FROM partners))", c.Number)
 }
 
-// WouldFix returns the cell that Fix would return for c, and changes nothing.
+// WouldFix returns the cell to which the database would belong after Fix with c, and changes nothing: c, if the
+// database belongs to no cell yet and may become one of c.
 func WouldFix(ctx context.Context, d *db.DB, c domain.Cell) (domain.Cell, error) {
 	actual, err := d.Cell(ctx)
-	if err != nil || actual.Count > 1 || c.Count == 1 {
+	if err != nil || actual.Count > 1 || c.Count == 1 { // it belongs to a cell already, or c is the only cell
 		return actual, err
 	}
 	allowed, err := pg.One[bool](ctx, d, "ask whether the database may become the cell's", pg.SQL("SELECT ?", mayBecome(c)))
@@ -61,12 +62,12 @@ func StrayKeys(ctx context.Context, d *db.DB, cell domain.Cell) ([]StrayKey, err
 	return strayKeys(ctx, d, cell, pg.SQL("revoked_at IS NULL"))
 }
 
-// strayKeys returns the stray keys that meet a condition.
+// strayKeys returns the keys that meet a condition and have the prefix of another cell than cell, the database's.
 func strayKeys(ctx context.Context, d *db.DB, cell domain.Cell, condition pg.Query) (strays []StrayKey, err error) {
 	all, err := pg.All[StrayKey](ctx, d, "read the keys that name other cells", pg.SQL(
 		"SELECT prefix, digest FROM api_keys WHERE ? AND prefix NOT LIKE ? ORDER BY prefix", condition, `papi\_`+cell.Code()+"%"))
 	for _, k := range all {
-		if cell.OfKey(k.Prefix) != cell {
+		if cell.OfKey(k.Prefix) != cell { // a prefix without a code is of the first cell
 			strays = append(strays, k)
 		}
 	}

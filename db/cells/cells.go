@@ -81,7 +81,7 @@ func (c *Cells) readIn(ctx context.Context) error {
 	}
 	accepted, err := c.db.AcceptedSecrets(ctx)
 	for _, s := range accepted {
-		name, _, _ := strings.Cut(s.Name, db.OtherCellSep)
+		name, _, _ := strings.Cut(s.Name, db.OtherCellSep) // the code of the secret's cell follows
 		data.secrets[name] = append(data.secrets[name], s.Value)
 	}
 	if err == nil {
@@ -123,8 +123,8 @@ func (c *Cells) refreshNow() {
 	c.refreshedAt = c.db.Now()
 }
 
-// elsewhere returns the code of the other cell in which a key is valid by data: the cell
-// to which it moved, or else the cell of its prefix, unless it is a stray key of this cell.
+// elsewhere looks up in data the code of the other cell in which a key is valid: the cell to which it moved, or else
+// the cell of its prefix, unless it is valid in this cell nevertheless (a stray key). It returns "" if there is none.
 func (c *Cells) elsewhere(data *cellData, key string, digest []byte) string {
 	if code, moved := data.movedTo[string(digest)]; moved {
 		return code

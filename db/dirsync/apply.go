@@ -109,7 +109,8 @@ func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(s.rows), s.write(ctx, l, min(domain.MaxSkipped-run.Skipped, len(s.skipped)))
+	stored := min(domain.MaxSkipped-run.Skipped, len(s.skipped)) // the run's list of skipped accounts is bounded
+	return len(s.rows), s.write(ctx, l, stored)
 }
 
 // read reads a batch of accounts of a phase. Of phaseRename it reads all, because accounts may wait for each other.
@@ -178,8 +179,8 @@ func (s *batch) leave(ctx context.Context) error {
 
 // update updates the users of accounts, including disabled accounts: otherwise another account could be joined to the
 // user by an address that the user's account no longer has. If another user has the new address of an account, the
-// account waits for phaseRename, because that user may give up the address. An account with an invalid address is
-// skipped, and its user keeps the current one.
+// account waits for phaseRename, because that user may give up the address. Without a valid address the user keeps the
+// current one; if the account has an invalid one, it is also skipped.
 func (s *batch) update(ctx context.Context) error {
 	if err := s.lockLinked(ctx); err != nil {
 		return err
@@ -248,7 +249,7 @@ func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) boo
 		s.counts.Deactivated++
 	case r.Wanted():
 		s.counts.Updated++
-	default:
+	default: // such as a disabled account
 		s.updatedInactive++
 	}
 	s.changed = append(s.changed, userChange{before, after})

@@ -60,8 +60,8 @@ func Request(ctx context.Context, t *db.Tenant, c *db.Change) (domain.SyncRun, e
 	return insertRun(ctx, c, t.ID, domain.SyncByAPI, false)
 }
 
-// insertRun inserts a queued run. It returns Conflict if the client has no directory or a run is open. force skips the
-// check of Check.
+// insertRun inserts a queued run. It returns Conflict if the client has no directory or, by the unique index
+// sync_runs_open, if a run is open. With force the run may deactivate any number of users.
 func insertRun(
 	ctx context.Context, c *db.Change, client domain.ClientID, trigger domain.SyncTrigger, force bool,
 ) (domain.SyncRun, error) {
@@ -84,7 +84,8 @@ const scheduleBatch = 100
 // Their offset, slot.at, is derived from the client's id, to spread the clients.
 const slotSQL = `to_timestamp((floor((extract(epoch FROM @now::timestamptz) - slot.at) / @every) + 1) * @every + slot.at)`
 
-// slotOf returns an SQL LATERAL item, alias slot, with the client's offset in the schedule.
+// slotOf returns an SQL LATERAL item, alias slot, with the client's offset in slotSQL: its hash, which may be negative,
+// modulo @every.
 func slotOf(client string) string {
 	return fmt.Sprintf("LATERAL (SELECT mod(mod(hashtextextended(%s::text, 0), @every) + @every, @every) AS at) AS slot", client)
 }
@@ -136,7 +137,7 @@ type Connection struct {
 func Connect(
 	ctx context.Context, d *db.DB, client domain.ClientID, provider domain.Directory, settings json.RawMessage, credentials []byte,
 ) error {
-	if err := unlinkUsers(ctx, d, client); err != nil {
+	if err := unlinkUsers(ctx, d, client); err != nil { // if Disconnect was interrupted
 		return err
 	}
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {

@@ -62,7 +62,7 @@ func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err
 }
 
 // claim leases the oldest open run, alias r, that matches a condition. It returns nil if there is none. A queued run
-// begins at the position of the connection.
+// begins at the position of the connection. Taking over an expired lease adds to the run's deaths.
 func claim(ctx context.Context, d *db.DB, life time.Duration, condition pg.Query) (*Lease, error) {
 	now := d.Now()
 	rows, err := pg.All[Lease](ctx, d, "claim a sync run", pg.SQL(`
@@ -86,8 +86,9 @@ func claim(ctx context.Context, d *db.DB, life time.Duration, condition pg.Query
 	return &rows[0], nil
 }
 
-// Start inserts a run of a client and leases it to the caller. force skips the check of Check. It returns Conflict if a
-// run is open or the client has no directory, NotFound if the client is archived, and Unavailable if it is suspended.
+// Start inserts a run of a client and leases it to the caller. With force the run may deactivate any number of users.
+// It returns Conflict if a run is open or the client has no directory, NotFound if the client is archived, and
+// Unavailable if it is suspended.
 func Start(
 	ctx context.Context, d *db.DB, client domain.ClientID, force bool, life time.Duration,
 ) (lease *Lease, err error) {
@@ -114,7 +115,7 @@ func Extend(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, l.Token, d.Now().Add(l.Life))
 }
 
-// Release gives up a lease, so that any process may claim the run at once. It does not count as a death. It returns
+// Release gives up a lease, so that any process may claim the run at once. Deaths of the run stays the same. It returns
 // db.ErrLeaseLost if the lease is lost.
 func Release(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, nil, d.Now())
@@ -153,8 +154,9 @@ func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	return run, err
 }
 
-// Finish completes a run whose accounts are applied, and returns it. The next run continues from its position. It
-// returns db.ErrLeaseLost if the lease is lost.
+// Finish completes a run whose accounts are applied, and returns it. The next run continues from its position.
+// unchanged becomes the number of wanted accounts with a user that the run did not create, update or merge; updated
+// also counts accounts that are not wanted (updated_inactive). Finish returns db.ErrLeaseLost if the lease is lost.
 func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if _, err := lockRun(ctx, c, l); err != nil {

@@ -52,8 +52,8 @@ func phaseSQL(account, user string) string {
 		user, existsSQL(account), phaseUpdate, wantedSQL(account), phaseJoin, phaseLeave)
 }
 
-// StagePage stores a page that a run has read and the position after it. It sets l.Position to that, and l.Stage to
-// Checking after the last page. It returns db.ErrLeaseLost if the lease is lost.
+// StagePage stores a page that a run has read and the position after it. It sets l.Position to that, l.Stage to
+// Checking after the last page, and the deaths of the run to 0. It returns db.ErrLeaseLost if the lease is lost.
 func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 	if len(page.Next) > maxPosition {
 		return fmt.Errorf("the directory's position has %d bytes", len(page.Next))
@@ -82,8 +82,9 @@ func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 	return err
 }
 
-// stageAccounts stages accounts. Each is merged with its staged record, if the run has read it before, or else, unless
-// fromStart, with the record that earlier runs applied. An account that did not change gets phaseUnchanged.
+// stageAccounts stages accounts, except those without a valid id. Each is merged with its staged record, if the run has
+// read it before, or else, unless fromStart, with the record that earlier runs applied. An account that did not change
+// is staged as NULL with phaseUnchanged, unless an earlier run left it unsettled.
 func stageAccounts(
 	ctx context.Context, c *db.Change, client domain.ClientID, list []domain.DirectoryAccount, fromStart bool,
 ) error {
@@ -160,8 +161,8 @@ func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 
 // Check stages further accounts: the accounts that a full read did not return, as gone; the accounts that earlier runs
 // left unsettled; and disabled accounts whose users have another address, which an earlier release left. It then sets
-// l.Stage to Applying. If the run would deactivate too many users (domain.SyncGuarded) and is not forced, it instead
-// returns the reason.
+// l.Stage to Applying, and the deaths of the run to 0. If the run would deactivate too many users (domain.SyncGuarded)
+// and is not forced, it instead returns the reason. Users whose status is an override are not deactivated.
 func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) {
 	type counts struct{ Leaving, Users int }
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {

@@ -27,8 +27,8 @@ func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	return err
 }
 
-// write writes the batch and the counts of the run, and adds the effects to the change. The run stores the first n
-// skipped accounts.
+// write writes the batch and the counts of the run, which thereby made progress (deaths), and adds the effects to the
+// change. The run stores the first n skipped accounts.
 func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	if err := s.writeChanged(ctx); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (s *batch) writeChanged(ctx context.Context) error {
 	return s.UpdateUsers(ctx, users)
 }
 
-// writeLinks stores the accounts in directory_accounts and deletes them from sync_accounts. It moves the accounts in
-// toRename to phaseRename.
+// writeLinks stores the accounts in directory_accounts and deletes them from sync_accounts. It first unlinks the users
+// in unlinked from their former accounts. It moves the accounts in toRename to phaseRename.
 func (s *batch) writeLinks(ctx context.Context) error {
 	if len(s.unlinked) > 0 {
 		err := pg.Run(ctx, s, "unlink users from their accounts", pg.SQL(

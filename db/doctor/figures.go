@@ -144,7 +144,7 @@ func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
 		now, now.Add(-db.DiscardedFor), domain.ReportTries))
 }
 
-// countSyncs sets Syncs, OldestSync and Directories.
+// countSyncs sets Syncs and OldestSync from the open runs, and Directories from connections and their last ended runs.
 func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
 	rows, err := pg.All[directoryCount](ctx, d, "count syncs", pg.SQL(`
 		SELECT true AS open, coalesce(k.provider, '') AS provider, r.status, count(*) AS n, min(r.queued_at) AS since
@@ -172,7 +172,7 @@ func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
 	return err
 }
 
-// countWaiting reads Waiting.
+// countWaiting reads the fields of Waiting. leader is true unless all periodic jobs are overdue by ledWithin.
 func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
 	return pg.One[Waiting](ctx, d, "count what waits", pg.SQL(`
 		SELECT (SELECT count(*) FROM reports WHERE status = 'pending') AS reports,
@@ -183,7 +183,8 @@ func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
 			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
 }
 
-// countMoves sets Moves and HeldSince. A hold began db.FreezeFor before held_until.
+// countMoves sets Moves, and HeldSince from the moves that refuse writes: those in step holding until held_until, those
+// in step handing in any case. Both began to do so db.FreezeFor before held_until.
 func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
 		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))

@@ -44,6 +44,8 @@ type storedCount struct {
 	counted, scope string
 	// shown is true if a correction must set updated_at, because callers see the counts.
 	shown bool
+	// countsOnly is true if the table's rows exist for the counts only, so that one can be missing.
+	countsOnly bool
 }
 
 // storedCounts describes all stored counts except the counts of policies.
@@ -67,7 +69,7 @@ var storedCounts = []storedCount{
 	}, {
 		name: "phishing by day", table: "phishing_days", keys: []string{"client_id", "day"},
 		values: []string{"sent", "opened", "clicked", "reported", "credentials_submitted", "attachments_opened"},
-		none:   "0", scope: "client_id", counted: `SELECT client_id, (sent_at AT TIME ZONE 'UTC')::date AS day, count(*) AS sent,
+		none:   "0", scope: "client_id", countsOnly: true, counted: `SELECT client_id, (sent_at AT TIME ZONE 'UTC')::date AS day, count(*) AS sent,
 			count(*) FILTER (WHERE status <> 'sent') AS opened,
 			count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked,
 			count(*) FILTER (WHERE reported) AS reported, count(credentials_submitted_at) AS credentials_submitted,
@@ -75,7 +77,7 @@ var storedCounts = []storedCount{
 			FROM phishing_results WHERE sent_at IS NOT NULL AND %s GROUP BY 1, 2`,
 	}, {
 		name: "uses of templates", table: "template_uses", keys: []string{"client_id", "template_id"}, values: []string{"used"},
-		none: "0", scope: "client_id", counted: `SELECT client_id, template_id, count(*) AS used
+		none: "0", scope: "client_id", countsOnly: true, counted: `SELECT client_id, template_id, count(*) AS used
 			FROM phishing_results WHERE failure IS DISTINCT FROM '` + domain.FailureCancelled + `' AND %s GROUP BY 1, 2`,
 	}, {
 		name: "superseded rounds", table: "assignments", keys: []string{"client_id", "user_id", "course_id", "round"},
@@ -121,7 +123,7 @@ func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, 
 			return wrong, fmt.Errorf("recount the %s: %w", c.name, err)
 		}
 	}
-	if len(names) > 0 && !slices.Contains(names, signatures) {
+	if len(names) > 0 && !slices.Contains(names, signatures) { // the counts of policies are not asked for
 		return wrong, nil
 	}
 	found, err := recountPolicies(ctx, d)
@@ -180,23 +182,23 @@ func (c storedCount) servedHere() string {
 	return servedHere(c.keys[0])
 }
 
-// compare returns a query for the wrong counts, at most recountAtOnce. It needs no locks,
-// because a statement has one snapshot.
+// compare returns a query for the wrong counts of the partners that this cell serves, at most recountAtOnce. A key that
+// has no stored or no counted row counts as none. It needs no locks, because a statement has one snapshot.
 func (c storedCount) compare() pg.Query {
-	var key, stored, counted []string
+	var keyObject, stored, counted []string
 	for _, k := range c.keys {
-		key = append(key, "'"+k+"', "+k)
+		keyObject = append(keyObject, "'"+k+"', "+k)
 	}
 	for _, v := range c.values {
 		stored = append(stored, fmt.Sprintf("coalesce(s.%s, %s)", v, c.none))
 		counted = append(counted, fmt.Sprintf("coalesce(n.%s, %s)", v, c.none))
 	}
 	storedRow, countedRow := "ROW("+strings.Join(stored, ", ")+")", "ROW("+strings.Join(counted, ", ")+")"
-	return pg.SQL(fmt.Sprintf(`
-		SELECT ?0::text AS counter, json_build_object(%s)::text AS key, %s::text AS stored, %s::text AS counted
-		FROM %s AS s FULL JOIN (%s) AS n USING (%s) WHERE %[2]s <> %[3]s AND %[7]s ORDER BY %[6]s LIMIT ?1`,
-		strings.Join(key, ", "), storedRow, countedRow, c.table, fmt.Sprintf(c.counted, "true"), strings.Join(c.keys, ", "), c.servedHere()),
-		c.name, recountAtOnce)
+	keys := strings.Join(c.keys, ", ")
+	return pg.SQL("SELECT ?0::text AS counter, json_build_object("+strings.Join(keyObject, ", ")+")::text AS key, "+
+		storedRow+"::text AS stored, "+countedRow+"::text AS counted FROM "+c.table+" AS s FULL JOIN ("+
+		fmt.Sprintf(c.counted, "true")+") AS n USING ("+keys+") WHERE "+storedRow+" <> "+countedRow+
+		" AND "+c.servedHere()+" ORDER BY "+keys+" LIMIT ?1", c.name, recountAtOnce)
 }
 
 // correct counts again for the keys of wrong, and stores the counts that differ. It inserts rows that are missing, then
@@ -220,17 +222,16 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 	wrongKeys := fmt.Sprintf("(SELECT %s FROM json_populate_recordset(NULL::%s, ?0::json)) AS k", keys, c.table)
 
 	return d.Tx(ctx, func(ctx context.Context) error {
-		steps := []string{
-			fmt.Sprintf("SELECT FROM %s AS s JOIN %s USING (%s) ORDER BY %[3]s FOR NO KEY UPDATE OF s", c.table, wrongKeys, keys),
-			fmt.Sprintf("UPDATE %s AS s SET %s FROM %s LEFT JOIN (%s) AS n USING (%s) WHERE %s AND (%s)", c.table,
-				strings.Join(set, ", "), wrongKeys, fmt.Sprintf(c.counted, c.scope+" IN (SELECT "+c.keys[0]+
-					" FROM json_populate_recordset(NULL::"+c.table+", ?0::json))"), keys,
-				strings.Join(sameKey, " AND "), strings.Join(differ, " OR ")),
-		}
-		// The other tables with several keys have rows for counts only, so that a row can be missing.
-		if len(c.keys) > 1 && c.table != "collections" && c.table != "assignments" {
-			steps = append([]string{fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
-				c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), wrongKeys)}, steps...)
+		insert := fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
+			c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), wrongKeys)
+		lock := fmt.Sprintf("SELECT FROM %s AS s JOIN %s USING (%s) ORDER BY %[3]s FOR NO KEY UPDATE OF s", c.table, wrongKeys, keys)
+		update := fmt.Sprintf("UPDATE %s AS s SET %s FROM %s LEFT JOIN (%s) AS n USING (%s) WHERE %s AND (%s)", c.table,
+			strings.Join(set, ", "), wrongKeys, fmt.Sprintf(c.counted, c.scope+" IN (SELECT "+c.keys[0]+
+				" FROM json_populate_recordset(NULL::"+c.table+", ?0::json))"), keys,
+			strings.Join(sameKey, " AND "), strings.Join(differ, " OR "))
+		steps := []string{lock, update}
+		if c.countsOnly {
+			steps = []string{insert, lock, update}
 		}
 		for _, step := range steps {
 			if err := pg.Run(ctx, d, "correct "+c.name, pg.SQL(step, list, d.Now())); err != nil {

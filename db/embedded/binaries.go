@@ -63,7 +63,7 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 // Programs returns the folder of the server's binaries: binDir or, if it is empty, the first of binaryFolders with
 // suitable binaries. If there is none, the error contains a remedy.
 func Programs(binDir string) (dir string, err error) {
-	b, err := find(binDir, binaryFolders(), 0)
+	b, err := find(binDir, binaryFolders(), 0 /* any from MinMajor */)
 	return b.dir, err
 }
 

@@ -103,8 +103,9 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// open joins the server or launches it, then makes sure that the database exists. The caller holds the lock that keeps
-// other processes from starting or stopping the server.
+// open joins the server or launches it, then makes sure that the database exists. If a Disposable server fails to
+// start, open deletes its data and launches it with new ones. The caller holds the lock that keeps other processes from
+// starting or stopping the server.
 func (s *Server) open(ctx context.Context, cfg Config) error {
 	joined, err := s.join(ctx)
 	if err != nil {

@@ -173,7 +173,7 @@ func (t *targets) refusal(s *domain.Signal) string {
 		}
 		return r.Refuses(domain.ResultStep{Result: s.Result, Kind: kind, At: s.At})
 	}
-	client, found := t.users[s.User]
+	client, foundUser := t.users[s.User]
 	owner, foundPolicy := t.policies[s.Policy]
 	ofCourse := s.Type == domain.CourseStarted || s.Type == domain.CourseCompleted
 	ofExposure := s.Type == domain.ExposureFound || s.Type == domain.ExposureResolved
@@ -186,7 +186,7 @@ func (t *targets) refusal(s *domain.Signal) string {
 		if !s.Client.IsZero() && !t.clients[s.Client] {
 			return domain.NoSuchObject(s.Client.Noun())
 		}
-	case !found:
+	case !foundUser:
 		return domain.NoSuchObject(s.User.Noun())
 	case ofCourse && !t.courses[s.Course]:
 		return domain.NoSuchObject(s.Course.Noun())

@@ -102,7 +102,7 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 			c.ObjectEvent(domain.CoursePassed, row.UserKey, row.CourseID.UUID())
 			c.MailCertificate(row.UserKey, row.CourseID, row.Round, row.At)
 		}
-		if row.Overdue {
+		if row.Overdue { // the user's visible count of overdue courses changes
 			c.TouchUsers(row.UserKey)
 		}
 	}
@@ -119,7 +119,7 @@ func courseArrays(list []courseEvent) pg.Named {
 }
 
 // startCourses records the times at which locked users started their open courses. The earliest time of a round is
-// kept. A start that belongs to a finished round, by the rule of completeSQL, has no effect.
+// kept. A start before a later round was assigned, or due for renewal, belongs to a finished round and has no effect.
 func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	if len(list) == 0 {
 		return nil

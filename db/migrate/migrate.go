@@ -70,7 +70,7 @@ func Up(ctx context.Context, d *db.DB) (applied []string, err error) {
 
 // up applies the migrations of the chain that were not applied yet, and returns their names.
 func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
-	if _, _, err := c.version(ctx, d); err != nil {
+	if _, _, err := c.version(ctx, d); err != nil { // ErrEarlier, for example
 		return nil, err
 	}
 	p, err := c.provider(d)
@@ -89,7 +89,7 @@ func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
 		if err != nil {
 			return applied, d.TranslateError("migrate", err)
 		}
-		applied = append(applied, cmp.Or(result.Source.Path, c.goStep(result.Source.Version).Name))
+		applied = append(applied, cmp.Or(result.Source.Path, c.goStep(result.Source.Version).Name)) // one in Go has no path
 	}
 }
 
@@ -109,7 +109,8 @@ func SchemaVersion(ctx context.Context, d *db.DB) (have, want int64, err error) 
 	return migrations.version(ctx, d)
 }
 
-// version does what SchemaVersion does, for the chain.
+// version returns the version of the tables, 0 without tables, and that of the chain's last migration. The error is
+// ErrEarlier for tables of a version before 1.0.
 func (c chain) version(ctx context.Context, d *db.DB) (have, want int64, err error) {
 	p, err := c.provider(d)
 	if err != nil {
@@ -175,7 +176,7 @@ func CheckVersion(what string, have, want int64) error {
 
 // provider returns the migrations of the chain as a provider of goose.
 func (c chain) provider(d *db.DB) (*goose.Provider, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // each second, up to 5 minutes
 	if err != nil {
 		return nil, err
 	}

@@ -68,8 +68,7 @@ func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done M
 	return done, err
 }
 
-// lockWebhooks locks the subscriptions of marks, in the order of their ids. In the lock order a subscription comes
-// before its deliveries.
+// lockWebhooks locks the subscriptions of marks, by id. In the lock order a subscription comes before its deliveries.
 func lockWebhooks(ctx context.Context, d *db.DB, marks []DeliveryMark) error {
 	ids := pg.MapRows(marks, func(m *DeliveryMark) domain.WebhookID { return m.Webhook })
 	return pg.Run(ctx, d, "lock subscriptions", pg.SQL(

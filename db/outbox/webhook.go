@@ -150,8 +150,7 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 	return err
 }
 
-// ReplaceWebhookSecret sets a new sealed secret of a locked subscription. For domain.ReplacedSecretLife the previous
-// secret signs too.
+// ReplaceWebhookSecret sets a locked subscription's sealed secret. The old one signs too for domain.ReplacedSecretLife.
 func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID, secret []byte) error {
 	return pg.Run(ctx, c, "replace the secret of a webhook", pg.SQL(`
 		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)

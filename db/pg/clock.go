@@ -32,8 +32,7 @@ func (c *serverClock) Now() time.Time {
 	return c.machine.Now().Add(time.Duration(c.ahead.Load())).Truncate(time.Microsecond)
 }
 
-// prepareConn is the pool's PrepareConn hook: it measures if a measurement is due, and returns false if the connection
-// fails.
+// prepareConn is the pool's PrepareConn hook: it measures if that is due, and returns false if the connection fails.
 func (c *serverClock) prepareConn(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	// If the clock was set back since the last measurement, the next one is due too.
 	if now := c.machine.Now().UnixNano(); now < c.due.Load() && now >= c.due.Load()-int64(measureEvery) {

@@ -26,7 +26,8 @@ const (
 )
 
 // detectDeadServers configures a pool to detect within seconds that a server's machine or network has failed, which
-// does not close connections. Idle connections then fail, and new ones go to the other servers of the URL.
+// does not close connections. Idle connections then fail, and new ones go to the other servers of the URL: if there are
+// any, a connection attempt times out earlier, and a silent server is skipped for a while (dial).
 func detectDeadServers(config *pgxpool.Config) {
 	c := config.ConnConfig
 	d := &dialer{Dialer: net.Dialer{KeepAliveConfig: net.KeepAliveConfig{

@@ -26,6 +26,7 @@ type gate struct {
 	waited, waitedFor atomic.Int64 // the number of waits, and their sum in nanoseconds
 }
 
+// newGate returns the gate of a number of connections, of which a partner may hold three quarters.
 func newGate(conns int) *gate {
 	return &gate{
 		free: conns, share: max(1, conns*3/4),

@@ -14,13 +14,13 @@ func (d *DB) WithAdvisoryLock(ctx context.Context, name string, fn func(context.
 	return err
 }
 
-// TryAdvisoryLock is WithAdvisoryLock without waiting. If the lock is held, it does not call fn and returns false.
+// TryAdvisoryLock runs fn while holding the advisory lock with a name, as WithAdvisoryLock does, but does not wait for
+// the lock: if another session holds it, TryAdvisoryLock does not run fn and returns false.
 func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.Context) error) (bool, error) {
 	return d.withLock(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name, fn)
 }
 
-// withLock runs the statement lock, which locks a name and returns whether it succeeded. If so, it runs fn and then
-// unlocks.
+// withLock runs the statement lock, which locks a name and returns whether it succeeded; if so, fn, and then unlocks.
 func (d *DB) withLock(ctx context.Context, lock, name string, fn func(context.Context) error) (ok bool, err error) {
 	conn, err := d.sessions.Acquire(ctx)
 	if err != nil {

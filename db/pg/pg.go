@@ -83,13 +83,15 @@ func WithPooler(found Pooler, direct string) Option {
 	return func(o *options) { o.pooler, o.direct = found, direct }
 }
 
-// Open opens the database at a postgres:// URL. It does not connect yet.
+// Open opens the database at a postgres:// URL, with further pools for the direct URL of WithPooler and the standby of
+// WithReplica. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
 	o := options{conns: DefaultConns}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &DB{pooler: o.pooler, clock: o.clock, clashes: o.clashes, gate: newGate(max(o.conns, 2))}
+	conns := max(o.conns, 2)
+	d := &DB{pooler: o.pooler, clock: o.clock, clashes: o.clashes, gate: newGate(conns)}
 	var measure func(context.Context, *pgx.Conn) (bool, error)
 	if o.clock == nil {
 		server := &serverClock{machine: domain.SystemClock{}}
@@ -104,7 +106,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	d.traced = o.tracer != nil
 
 	var err error
-	if d.pool, err = o.open(url, max(o.conns, 2)+ReservedConns, o.pooler, measure); err != nil {
+	if d.pool, err = o.open(url, conns+ReservedConns, o.pooler, measure); err != nil {
 		return nil, err
 	}
 	d.sessions = d.pool
@@ -144,7 +146,7 @@ func (o options) open(
 		if pooler != SessionPooler {
 			return nil
 		}
-		_, err := conn.Exec(ctx, "SET jit = off") // see setSession
+		_, err := conn.Exec(ctx, "SET jit = off") // setSession cannot: such a pooler refuses the parameter
 		return err
 	}
 	config.ConnConfig.Tracer = o.tracer

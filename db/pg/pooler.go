@@ -73,10 +73,9 @@ func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	return TransactionPooler, nil
 }
 
-// shares reports whether client, whose server process was first, shares connections. It opens a second client. The
-// connections are shared if the second client gets the process first in a transaction, or if client gets another
-// process meanwhile. It returns false if the second client gets no connection, and an error if the pooler refuses
-// transactions.
+// shares reports whether the pooler shares connections between clients. first is the server process that client got. A
+// second client begins transactions: connections are shared if it gets that process, or if client gets another process
+// meanwhile. It returns false if the second client gets no connection, and an error if the pooler refuses transactions.
 func shares(ctx context.Context, config *pgx.ConnConfig, client *pgx.Conn, first uint32) (bool, error) {
 	connect := config.Copy()
 	connect.ConnectTimeout = poolerWithin

@@ -273,8 +273,9 @@ func Prepared(q Query) Query { return prepared{q} }
 // unrepeated is a query that will not run again with the same text, so that the driver need not cache its description.
 type unrepeated struct{ Query }
 
-// execMode returns the mode in which the driver runs a query. Behind a pooler without prepared statements PostgreSQL
-// keeps no plans, and the driver only caches the types of parameters and columns.
+// execMode returns the mode in which the driver runs a query. PostgreSQL keeps the plans of Prepared queries, unless a
+// pooler without prepared statements is in between. It plans all others at each execution; the driver caches the types
+// of their parameters and columns, except for an unrepeated one.
 func (d *DB) execMode(q Query) pgx.QueryExecMode {
 	switch q.(type) {
 	case prepared:

@@ -87,13 +87,12 @@ func (d *DB) FromReplica(ctx context.Context, do func(ctx context.Context) error
 		return err
 	}
 	cause := cmp.Or(domain.AsError(err).Cause, err)
-	d.replica.recordCheck(ctx, d.Now(), time.Time{}, fmt.Errorf("read the standby: %w", cause))
+	d.replica.recordCheck(ctx, d.Now(), time.Time{} /* unknown */, fmt.Errorf("read the standby: %w", cause))
 	return do(ctx)
 }
 
-// CheckReplica returns an error if the standby cannot be used. Like a snapshot, it waits for the replay. feedback
-// reports whether hot_standby_feedback is on: then the primary does not remove rows that a long snapshot on the standby
-// needs.
+// CheckReplica returns an error if the standby of WithReplica cannot be used. Like a snapshot, it waits for the replay.
+// feedback reports whether hot_standby_feedback is on: then the primary keeps rows that a long snapshot on it needs.
 func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayWithin)
 	defer cancel()

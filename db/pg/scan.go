@@ -63,7 +63,7 @@ func (l *layout) read(types *pgtype.Map, values [][]byte, row unsafe.Pointer) er
 		var err error
 		switch {
 		case values[i] == nil && f.nullable: // stays zero
-		case values[i] == nil || f.decode == nil:
+		case values[i] == nil || f.decode == nil: // the driver returns an error for a NULL that the type cannot hold
 			err = types.Scan(l.columns[i].DataTypeOID, l.columns[i].Format, values[i], reflect.NewAt(f.typ, to).Interface())
 		default:
 			err = f.decode(values[i], to)
@@ -128,7 +128,7 @@ func newLayout(row reflect.Type, columns []pgconn.FieldDescription) (*layout, er
 	return l, nil
 }
 
-// fieldOf returns the field, of a type and at an offset, of a column.
+// fieldOf returns how a column is read into a field of type typ at an offset. decode is nil if the driver reads it.
 func fieldOf(typ reflect.Type, offset uintptr, column pgconn.FieldDescription) field {
 	f := field{offset: offset, typ: typ}
 	f.nullable = typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ == dateType
@@ -168,7 +168,7 @@ func decoderOf(typ reflect.Type, oid uint32) decoder {
 		return decodeTime
 	case oid == pgtype.TextArrayOID && typ == textsType:
 		return decodeTexts
-	case reflect.PointerTo(typ).Implements(scannerType):
+	case reflect.PointerTo(typ).Implements(scannerType): // other than those above
 		return nil
 	case (oid == pgtype.TextOID || oid == pgtype.VarcharOID) && typ.Kind() == reflect.String:
 		return decodeText
@@ -256,7 +256,8 @@ func decodeDate(src []byte, to unsafe.Pointer) error {
 	return nil
 }
 
-// decodeTexts decodes a text[] of at most one dimension. A NULL element is an error.
+// decodeTexts decodes a text[] of at most one dimension: the number of dimensions, flags and type (4 bytes each), the
+// number of elements and the lower bound, and the elements, each after its length. A NULL element is an error.
 func decodeTexts(src []byte, to unsafe.Pointer) error {
 	if len(src) < 12 {
 		return errLength

@@ -172,8 +172,7 @@ func (d *DB) Transaction(ctx context.Context) pgx.Tx {
 	return tx
 }
 
-// onConn runs fn on a connection and releases it, even if fn panics. The pool closes a released connection that is
-// still busy.
+// onConn runs fn on a connection and releases it, even if fn panics. The pool closes it if it is still busy.
 func onConn(conn *pgxpool.Conn, fn func(*pgx.Conn) error) error {
 	defer conn.Release()
 	return fn(conn.Conn())

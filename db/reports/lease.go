@@ -27,8 +27,8 @@ var pendingReports = []string{
 }
 
 // ClaimReports leases up to n pending reports that are due for the duration life. Reports that callers requested come
-// before the service's own, and reports that have waited longest come first. A client has few pending reports
-// (domain.MaxReports), so clients need not take turns.
+// before the service's own, and reports that have waited longest come first. An expired lease counts as a failed try. A
+// client has few pending reports (domain.MaxReports), so clients need not take turns.
 func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (leases []ReportLease, err error) {
 	now := d.Now()
 	err = d.Claim(ctx, func(ctx context.Context) error {
@@ -55,8 +55,7 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 	return leases, err
 }
 
-// ReportDue returns the earliest time at which a pending report is due or a lease ends. It returns false if no report
-// is pending.
+// ReportDue returns the earliest time at which a pending report is due or its lease ends, and false if none is pending.
 func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	const first = "(SELECT min(coalesce(due_at, created_at)) FROM reports WHERE client_id NOT IN (" + db.SuspendedClients + ") AND "
 	due, err := pg.One[*time.Time](ctx, d, "look for the next report", pg.SQL(

@@ -45,7 +45,7 @@ func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 	return n, err
 }
 
-// mailMonthly requests the mails about a report to the client's admins, if it is one of QueueMonthlyReports.
+// mailMonthly requests the mails about a report to the client's admins, if it is a monthly one, which has mailed_for.
 func mailMonthly(ctx context.Context, c *db.Change, client domain.ClientID, report domain.ReportID) error {
 	admins, err := pg.All[domain.AdminID](ctx, c, "list the admins for a monthly report", pg.SQL(`
 		SELECT a.id FROM admins AS a JOIN reports AS r USING (client_id)

@@ -12,8 +12,7 @@ import (
 var Scores = Statement[domain.AverageOn]{"read average scores", `
 	SELECT day AS date, average_score FROM risk_history WHERE client_id = @client AND day BETWEEN @firstDay AND @lastDay ORDER BY day`}
 
-// SignatureCount counts the signatures of active users in a period, including signatures of archived policies and old
-// versions.
+// SignatureCount counts the signatures of active users in a period, also those of archived policies and old versions.
 var SignatureCount = Statement[int]{"count signatures", `
 	SELECT count(*) FROM policy_signatures AS s JOIN users AS u ON u.client_id = s.client_id AND u.id = s.user_id
 	WHERE s.client_id = @client AND u.status = 'active' AND s.signed_at >= @since AND s.signed_at < @until`}

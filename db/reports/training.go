@@ -2,8 +2,7 @@ package reports
 
 import "partnerapi/domain"
 
-// coursesOf is an SQL FROM item, alias t, with the latest round of each course of the user u, as in the view
-// user_training.
+// coursesOf is an SQL FROM item, alias t: the latest round of each course of the user u, as in the view user_training.
 const coursesOf = `(
 			SELECT DISTINCT ON (a.course_id) a.course_id, a.position, a.assigned_at, a.due_on, a.completed_at
 			FROM assignments AS a WHERE a.client_id = @client AND a.user_id = u.id ORDER BY a.course_id, a.round DESC
