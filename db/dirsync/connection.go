@@ -223,7 +223,8 @@ func unlinkUsers(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	return nil
 }
 
-// unlinkBatch is unlinkUsers for a batch. more is false once no account has a user; it then deletes the other accounts.
+// unlinkBatch does nothing if the client has a connection. It unlinks up to batchSize users: it deletes their accounts
+// and sets their source. more is then true. If no account has a user, it deletes the other accounts.
 func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (more bool, err error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.client_id = ?0 AND u.id IN (
 		SELECT user_id FROM directory_accounts AS d

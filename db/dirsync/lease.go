@@ -115,7 +115,7 @@ func Extend(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, l.Token, d.Now().Add(l.Life))
 }
 
-// Release gives up a lease, so that any process may claim the run at once. Deaths of the run stays the same. It returns
+// Release gives up a lease, so that any process may claim the run at once. It does not add to Deaths. It returns
 // db.ErrLeaseLost if the lease is lost.
 func Release(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, nil, d.Now())
@@ -139,8 +139,7 @@ type lockedRun struct {
 	Whole     bool // the whole directory was read
 }
 
-// lockRun locks the run of a lease and extends the lease. It returns db.ErrLeaseLost if another process has the lease,
-// or the run has ended.
+// lockRun locks the run of a lease and extends the lease. It returns db.ErrLeaseLost if that is lost or the run ended.
 func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	c.WillLock(db.SyncLocks)
 	run, err := pg.One[lockedRun](ctx, c, "lock a sync run", pg.SQL(`

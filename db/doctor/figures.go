@@ -89,7 +89,7 @@ type directoryCount struct {
 }
 
 // CountFigures reads the figures in one snapshot, from the standby if there is one. It uses a reserved connection, so
-// that requests do not wait for it; the server cancels it after the time within.
+// that requests do not wait for it. The server cancels a statement after the duration within.
 func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
 	err = d.FromReplica(ctx, func(ctx context.Context) error {
 		return d.ReservedSnapshot(ctx, within, func(ctx context.Context) (err error) {

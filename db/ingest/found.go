@@ -246,8 +246,8 @@ type storedReport struct {
 	New bool
 }
 
-// storeReported stores reports of real mails by locked users, and classifications, and classifies the reports of their
-// messages. The result does not depend on the order of the signals. It takes at most three statements for any number.
+// storeReported stores reports of real mails by locked users, and classifications, and then classifies all reports of
+// these messages. The result does not depend on the order of the signals. It takes at most three statements.
 func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, classified []classifiedRow) error {
 	if len(reports)+len(classified) == 0 {
 		return nil

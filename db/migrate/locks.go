@@ -60,8 +60,8 @@ var (
 	lockModes = " ACCESS EXCLUSIVE | EXCLUSIVE | SHARE ROW EXCLUSIVE | SHARE | SHARE UPDATE EXCLUSIVE | ROW EXCLUSIVE "
 )
 
-// ParseStep parses the head of a migration. It returns an error for an invalid line of
-// locks, and for a head without any.
+// ParseStep parses the head of a migration, its lines "-- locks: …" and "-- contracts: …". It returns an error for an
+// invalid line of locks, and for a head without any.
 func ParseStep(name, text string) (Step, error) {
 	s := Step{Name: name, Locks: []Lock{}}
 	declaresLocks := false

@@ -30,7 +30,7 @@ type reference struct{ table, column string }
 // maxListed bounds the missing objects that an error names.
 const maxListed = 10
 
-// checkCatalogues returns an error that lists the catalogue rows that the partner's rows refer to and the new cell lacks.
+// checkCatalogues returns an error that lists the catalogue rows that the partner's rows need and the new cell lacks.
 func (m *Move) checkCatalogues(source, target side, o ownedIDs) error {
 	var faults []error
 	for _, c := range catalogues {
@@ -104,7 +104,7 @@ func (m *Move) DryRun(ctx context.Context) (notes []string, err error) {
 	return notes, err
 }
 
-// notes returns the notes of extensions. Check must have set m.tables.
+// notes returns what the extensions tell the operator of the move. Check must have set m.tables.
 func (m *Move) notes(ctx context.Context) (texts []string, err error) {
 	for _, x := range m.extensions() {
 		text, err := x.note(m, side{ctx: ctx, DB: m.From}, side{ctx: ctx, DB: m.To})

@@ -50,8 +50,8 @@ type comparison struct {
 	shapedTable
 	// where is the condition of the differing rows, on both sides. It is empty if no row differs.
 	where string
-	// rows is the number of differing rows of the source. inTarget reports whether the target has any of the owner's
-	// rows in the table.
+	// rows is the number of differing rows of the source. inTarget reports whether the target has any of the
+	// partner's rows in the table.
 	rows     int64
 	inTarget bool
 }
@@ -64,7 +64,7 @@ const maxByKey = 1_000_000
 
 // compare returns the rows of a table that differ between the two sides, as a condition on both. It compares the
 // table by buckets, then the differing buckets by key. It stops at the buckets if they hold more than maxByKey rows,
-// and selects all of the owner's rows if the target has no such row.
+// and selects all of the partner's rows if the target has no such row.
 func compare(source, target side, t shapedTable, o ownedIDs) (c comparison, err error) {
 	c.shapedTable = t
 	condition := o.condition(t.table)

@@ -105,8 +105,7 @@ func lockName(partner domain.PartnerID) string { return "move of partner " + par
 // errMoving reports that another command has the lock.
 var errMoving = errors.New("this partner is being moved by another command, or its rows are being deleted: wait for that, or end it")
 
-// withLock runs fn while holding the partner's lock in both cells. If another command has a lock, it does not run fn
-// and returns errMoving.
+// withLock runs fn while holding the partner's lock in both cells. If another command has one, it returns errMoving.
 func (m *Move) withLock(ctx context.Context, fn func(context.Context) error) error {
 	both := false
 	_, err := m.From.TryAdvisoryLock(ctx, lockName(m.Partner), func(ctx context.Context) (err error) {

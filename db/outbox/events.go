@@ -73,8 +73,7 @@ func Events(
 
 // eventPositions selects, in order, the positions of the first n events after a position that match the filter and are
 // within the caller's reach. It reads up to n events of each index range. There is one range for the partner if the
-// caller reaches all clients and the filter names none, else one for each client; times the types of the filter, if
-// any.
+// caller reaches all clients and the filter names none, else one for each client, each divided by the filter's types.
 func eventPositions(ctx context.Context, f domain.EventFilter, after int64, n int) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	var ranges, inRange pg.Query

@@ -44,9 +44,9 @@ const selectMail = `r.client_id AS client, r.id, r.type, coalesce(r.due_at, r.cr
 		ELSE ''
 	END AS unwanted`
 
-// Mail reads the data that a mail request is rendered from. If the mail is no longer wanted, Unwanted is the reason. If
-// it is unwanted or switched off, the data of its subject is not read. It is for the mail worker: it checks no caller's
-// access.
+// Mail reads the data that a mail request is rendered from. If the mail is no longer wanted, Unwanted is the reason.
+// What the mail is about (readSubject) is read only if it is wanted and switched on. Mail is for the mail worker: it
+// checks no caller's access.
 func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
 	row, err := pg.Find[mailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
 		SELECT `+selectMail+`

@@ -37,8 +37,7 @@ func parseAddress(address string) (*pgxpool.Config, error) {
 var errAddress = errors.New("write it as postgres://user:password@host:port/name, with special characters escaped, " +
 	"or as host=… user=… password=… dbname=…")
 
-// withoutAddress returns the error of parsing an address without any part of the address: the reason is left out if it
-// has quotes.
+// withoutAddress returns the error of parsing an address without the address, and without a reason that has quotes.
 func withoutAddress(err error) error {
 	parseErr, ok := errors.AsType[*pgconn.ParseConfigError](err)
 	if !ok || parseErr.Unwrap() == nil || strings.ContainsAny(parseErr.Unwrap().Error(), "\"`'") {

@@ -83,10 +83,10 @@ func unavailable(err error) bool {
 
 // Retryable reports whether PostgreSQL rolled a transaction back because of another transaction, for example in a
 // deadlock, so that a retry may succeed.
-func Retryable(err error) bool { return refusedAs(err, "40") }
+func Retryable(err error) bool { return refusedAs(err, "40") } // class 40: transaction rollback
 
 // Denied reports whether PostgreSQL refused a statement for lack of a privilege.
-func Denied(err error) bool { return refusedAs(err, "42501") }
+func Denied(err error) bool { return refusedAs(err, "42501") } // insufficient_privilege
 
 // UniqueViolation reports whether a statement failed because of a unique constraint. The other row may be one that
 // another transaction inserted after this transaction read.

@@ -47,6 +47,7 @@ func Raw(text string, args []any) Query { return numbered{text, args} }
 // numbered is the Query of Raw.
 type numbered fragment
 
+// write makes the query the whole statement: it cannot be a part of one.
 func (n numbered) write(s *statement) {
 	s.whole, s.args = n.text, make([]any, len(n.args))
 	for i, value := range n.args {
@@ -61,7 +62,7 @@ type statement struct {
 	args  []any
 }
 
-// sql returns the text.
+// sql returns the text: that of a Raw query if it was written (whole), which must then be alone, or else the built one.
 func (s *statement) sql() string {
 	switch {
 	case s.whole == "":
@@ -152,7 +153,7 @@ const (
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 )
 
-// cutLeading cuts a text behind the characters of a set at its beginning.
+// cutLeading splits a text after its leading characters that are in a set.
 func cutLeading(text, set string) (leading, rest string) {
 	rest = strings.TrimLeft(text, set)
 	return text[:len(text)-len(rest)], rest

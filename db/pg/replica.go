@@ -144,15 +144,15 @@ type position struct {
 	lsn      string
 }
 
-// position returns a position of the primary after all earlier commits, including asynchronous ones, which the commit
-// of its message flushes too. It does not wait for a synchronous standby.
+// position writes a message to the primary's log and returns its position there, with the timeline. All earlier commits
+// are before it, also asynchronous ones: its own commit flushes them. It does not wait for a synchronous standby.
 func (d *DB) position(ctx context.Context) (at position, err error) {
 	err = d.pool.QueryRow(d.withName(ctx, "mark a position for the standby"), `
 		WITH session AS MATERIALIZED (SELECT set_config('synchronous_commit', 'local', true)),
 			mark AS MATERIALIZED (SELECT pg_logical_emit_message(true, 'partnerapi', '') AS lsn FROM session)
 		SELECT (SELECT system_identifier FROM pg_control_system()),
 			(SELECT oid FROM pg_database WHERE datname = current_database()),
-			('x' || left(pg_walfile_name(lsn), 8))::bit(32)::integer, lsn::text FROM mark`,
+			('x' || left(pg_walfile_name(lsn), 8))::bit(32)::integer /* the timeline, in hex */, lsn::text FROM mark`,
 	).Scan(&at.system, &at.database, &at.timeline, &at.lsn)
 	return at, err
 }

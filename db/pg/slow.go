@@ -14,7 +14,7 @@ import (
 // slowEvery is the minimum interval between two lines for statements with the same name: on a slow server all are slow.
 const slowEvery = 10 * time.Second
 
-// WithSlowLog logs the names, without values, of statements that take after or longer, with the reading of their rows.
+// WithSlowLog logs the names of statements, without values, that take at least the duration after, reading included.
 func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 	return func(o *options) { o.slow = &slowLog{log: log, after: after, lines: map[string]slowLine{}} }
 }

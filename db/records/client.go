@@ -101,7 +101,8 @@ func archivedField(at *time.Time) (archived domain.Optional[bool]) {
 // to the time of the change, unless the object is already archived. Without a value, it does not change the time.
 func setArchived(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 	switch {
-	case !archived.Or(*at != nil):
+	case !archived.Given: // unchanged
+	case !archived.Value:
 		*at = nil
 	case *at == nil:
 		*at = &c.At

@@ -155,8 +155,11 @@ func (p *pair) column(record reflect.Value) (value reflect.Value, given bool) {
 // differs reports whether a column, which may be a pointer, differs from value. The zero Value, which is null, equals a
 // nil pointer, and the zero value of a column that is no pointer.
 func differs(column, value reflect.Value) bool {
-	if !value.IsValid() || column.Kind() == reflect.Pointer && column.IsNil() {
-		return column.IsZero() == value.IsValid()
+	switch {
+	case !value.IsValid():
+		return !column.IsZero()
+	case column.Kind() == reflect.Pointer && column.IsNil():
+		return true
 	}
 	column = reflect.Indirect(column)
 	if at, ok := value.Interface().(time.Time); ok {

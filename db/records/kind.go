@@ -323,7 +323,7 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 			}
 		}
 		if id := m.column(row, "ID"); id.IsValid() {
-			id.Set(record.FieldByName("ID").Field(0).Convert(id.Type()))
+			id.Set(record.FieldByName("ID").Field(0).Convert(id.Type())) // Field(0) is the id in a domain.Ref
 		}
 		if b.kind.setDefaults != nil {
 			b.kind.setDefaults(a.after)

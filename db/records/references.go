@@ -209,7 +209,7 @@ func (b *recordBatch[Record, Row]) claim(
 		claimed := map[name][16]byte{}
 		for _, a := range claims {
 			id, wanted := idOf(a.after), b.kind.names.nameOf(a.after)
-			if a.refused() || wanted.Key == "" {
+			if a.refused() || wanted.Key == "" { // it claims no name
 				continue
 			}
 			holder, held := holders[wanted]
@@ -234,6 +234,6 @@ func (b *recordBatch[Record, Row]) claim(
 // takenBy returns the refusal of a record that claims the name of another object of its kind.
 func takenBy[Record any](field string, other [16]byte) error {
 	id := reflect.New(reflect.TypeFor[Record]()).Elem().FieldByName("ID")
-	id.Field(0).Set(reflect.ValueOf(other).Convert(id.Field(0).Type()))
+	id.Field(0).Set(reflect.ValueOf(other).Convert(id.Field(0).Type())) // Field(0) is the id in a domain.Ref
 	return fmt.Errorf("%s: the %s %s has it already", field, id.Interface().(reference).Noun(), id.Interface())
 }
