@@ -36,7 +36,7 @@ func mayBecome(c domain.Cell) pg.Query {
 }
 
 // WouldFix returns the cell to which the database would belong after Fix with c, and changes nothing: c, if the
-// database belongs to no cell yet and may become one of c.
+// database belongs to no cell yet and may become one of c, and otherwise its present cell.
 func WouldFix(ctx context.Context, d *db.DB, c domain.Cell) (domain.Cell, error) {
 	actual, err := d.Cell(ctx)
 	if err != nil || actual.Count > 1 || c.Count == 1 { // it belongs to a cell already, or c is the only cell

@@ -60,7 +60,8 @@ func (s *batch) rename(ctx context.Context) error {
 // holder keeps the address. Of several users who want the same address, only the first may get it. So the possible
 // renames form chains and cycles, and each of these is a group. An impossible rename is a group of its own.
 func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {
-	requestOf, waiting := map[domain.UserID]int{}, map[domain.UserID]int{} // by the user, and by the holder
+	requestOf := map[domain.UserID]int{} // the index of each user's request
+	waiting := map[domain.UserID]int{}   // the index of the request that waits for the holder's rename, by the holder
 	for i, r := range list {
 		requestOf[r.user] = i
 	}

@@ -43,7 +43,7 @@ func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err e
 		if err != nil {
 			return nil, err
 		}
-		kinds = append(kinds, s[0].catalogue(k.name, k.condition))
+		kinds = append(kinds, s[0].catalogue(k.name, k.condition)) // these tables always exist
 	}
 	for _, k := range moreCatalogue {
 		existing, err := shapes(ctx, d, []table{{name: k.table}})

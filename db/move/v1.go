@@ -109,8 +109,8 @@ func (m *Move) carryAnnouncement(source, target side) error {
 	return err
 }
 
-// checkNumbers returns an error if the new cell has given numbers of the partner's objects to other objects, or has
-// other numbers for templates that the partner uses.
+// checkNumbers compares the numbers of version 1. It returns an error if the new cell has given those of the partner's
+// objects to other objects, or has other numbers for templates that the partner uses.
 func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 	t := tableByName("id_registry")
 	type entry struct {

@@ -143,7 +143,7 @@ type failingWebhook struct {
 }
 
 // noteOutcomes sets last_delivery_at and failing_since of the subscriptions. It disables and returns those whose
-// endpoint is gone, or that have failed since domain.WebhookRetryFor. It requests a mail about each of these, and one
+// endpoint is gone, or that have failed for domain.WebhookRetryFor. It requests a mail about each of these, and one
 // about each series of failures that has lasted for domain.WebhookMailAfter.
 func noteOutcomes(
 	ctx context.Context, c *db.Change, outcomes map[domain.WebhookID]*outcome,

@@ -111,7 +111,7 @@ func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 
 // standby waits until the standby has replayed everything that the primary had written before the call, and returns a
 // connection to it. It returns nil if ctx is not of FromReplica, if the standby failed shortly before (atRest), or if
-// it cannot be used within the given time. It notes the result, unless ctx ended.
+// it cannot be used within the given time. It notes the result, unless ctx ended, and its use for FromReplica.
 func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	used, ok := ctx.Value(replicaKey{}).(*bool)
 	began := d.Now()

@@ -38,7 +38,7 @@ func (i insert) write(s *statement) {
 	}
 }
 
-// values returns the values of a row's columns.
+// values returns the values of a row's columns; nil for a zero field marked nullzero.
 func (i insert) values(row reflect.Value) []any {
 	values := make([]any, len(i.table.Fields))
 	for n, field := range i.table.Fields {

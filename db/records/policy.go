@@ -81,7 +81,7 @@ func finishPolicy(b *importingPolicies, a *appliedPolicy) error {
 		return nil
 	}
 	if p.Version > a.before.Version {
-		at := domain.Later(p.UpdatedAt, b.At)
+		at := domain.Later(p.UpdatedAt, b.At) // which becomes UpdatedAt too
 		p.PublishedAt = &at
 		if !r.ReviewedAt.Given {
 			p.ReviewedAt = domain.Later(p.ReviewedAt, b.At)
