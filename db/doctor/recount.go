@@ -201,9 +201,9 @@ func (c storedCount) compare() pg.Query {
 		" AND "+c.servedHere()+" ORDER BY "+keys+" LIMIT ?1", c.name, recountAtOnce)
 }
 
-// correct counts again for the keys of wrong, and stores the counts that differ. It inserts rows that are missing, then
-// locks the stored rows, and only then counts: it thereby waits for transactions that have changed a count, and those
-// that are about to change one wait for its commit.
+// correct counts again for the keys of wrong, and stores the counts that differ. It inserts missing rows (countsOnly),
+// then locks the stored rows, and only then counts: it thereby waits for transactions that have changed a count, and
+// those that are about to change one wait for its commit.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
 	list := pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key })
 	keys := strings.Join(c.keys, ", ")
