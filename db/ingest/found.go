@@ -117,8 +117,7 @@ func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 }
 
 // lockMessages serializes transactions with reports or classifications of the same messages: the second transaction
-// waits, and then sees the rows of the first. It takes an advisory lock for each hash of a message, of which there are
-// 1,024.
+// waits, and then sees the rows of the first. It takes an advisory lock for the hash of each message, one of 1,024.
 func lockMessages(ctx context.Context, c *db.Change, batch []domain.Signal) error {
 	var messages []string
 	for i := range batch {

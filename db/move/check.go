@@ -11,8 +11,7 @@ import (
 	"partnerapi/db/pg"
 )
 
-// catalogues are the tables that the operator imports into each cell, with the columns of partners' rows that refer to
-// their keys.
+// catalogues are the tables that an operator imports into each cell, with the partners' columns that refer to their keys.
 var catalogues = []struct {
 	noun, table, key string
 	referred         []reference
@@ -145,8 +144,8 @@ var (
 	errServedByNew    = errors.New("the new cell serves the partner, or moves it on: run the move from there")
 )
 
-// checkSteps returns errNotServedByOld, errServedByNew or both if a cell's step does not allow the move; see start. A
-// move that only has to be detached is allowed.
+// checkSteps returns errNotServedByOld, errServedByNew or both if start would refuse the move because of a cell's step.
+// A move that only has to be detached is allowed.
 func (m *Move) checkSteps(ctx context.Context) error {
 	var steps [2]Step // of the old and the new cell; empty without a row
 	for i, d := range []*db.DB{m.From, m.To} {
@@ -192,7 +191,7 @@ func (m *Move) checkKeys(source, target context.Context) error {
 	return m.CheckKeys(source, target, secrets)
 }
 
-// checkShapes returns errOtherTables if the tables or columns of a cell differ from m.tables. handOver calls it
+// checkShapes returns errOtherTables if the tables or columns of a cell differ from m.tables. copyDifferences calls it
 // again, because a migration may have run since Check.
 func (m *Move) checkShapes(ctx context.Context) error {
 	for _, d := range []*db.DB{m.From, m.To} {

@@ -70,8 +70,8 @@ func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.
 	}))
 }
 
-// advance moves the position past the clients walked. If the claim was full (n mails), it stops for each urgency before
-// the first client with due mails that got none.
+// advance moves the position past the clients visited. If the claim was full (n mails), it stops for each urgency
+// before the first client with due mails that got none.
 func (t *MailTurns) advance(visited []mailTurn, claimed []claimedMail, n int) {
 	served := map[mailTurn]bool{}
 	for _, c := range claimed {

@@ -46,8 +46,9 @@ type (
 )
 
 // finishUser checks the group, and sets the overrides, the name key, the role, and a new user's score. A new user
-// without a group is in the Manual group. A role that is given for a user kept by hand becomes an override. The role is
-// classified again if the title, department or email changes, unless the record gives it or it is an override.
+// without a group is in the Manual group. A role given for a user kept by hand becomes an override, unless the record
+// gives the overrides. The role is classified again if the title, department or email changes, unless the record gives
+// it or it is an override.
 func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, domain.OrZero(a.before)
 	switch {
@@ -63,10 +64,10 @@ func finishUser(b *importingUsers, a *appliedUser) error {
 	if overrides := texts[string](r.Overrides.Value); r.Overrides.Given && !slices.Equal(overrides, u.Overrides) {
 		u.Overrides = overrides
 	}
-	byHand := !r.Overrides.Given && (u.Source == domain.FromHand || u.Source == domain.FromAPI)
+	byHand := u.Source == domain.FromHand || u.Source == domain.FromAPI
 	overridden := slices.Contains(u.Overrides, "role")
 	switch {
-	case r.Role.Given && byHand && !overridden:
+	case r.Role.Given && byHand && !r.Overrides.Given && !overridden:
 		u.Overrides = append(slices.Clone(u.Overrides), "role")
 	case u.Role == "", !r.Role.Given && !overridden && (old.Email != u.Email ||
 		domain.OrZero(old.JobTitle) != domain.OrZero(u.JobTitle) || domain.OrZero(old.Department) != domain.OrZero(u.Department)):
