@@ -11,7 +11,7 @@ import (
 	"partnerapi/db/pg"
 )
 
-// catalogues are the tables that an operator imports into each cell, with the partners' columns that refer to their keys.
+// catalogues are the tables that an operator imports into each cell, with partners' columns that refer to their keys.
 var catalogues = []struct {
 	noun, table, key string
 	referred         []reference
