@@ -17,8 +17,8 @@ func ParseNetworks(list []string) (Networks, error) {
 	for _, text := range list {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			address, bad := netip.ParseAddr(text)
-			if bad != nil {
+			address, err := netip.ParseAddr(text)
+			if err != nil {
 				return nil, fmt.Errorf("%q is neither an address nor a CIDR such as 10.0.0.0/8", text)
 			}
 			prefix = netip.PrefixFrom(address, address.BitLen())
@@ -53,14 +53,14 @@ func RemoteAddress(peer string, forwarded []string, trusted Networks) netip.Addr
 }
 
 // parseEntry parses an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or
-// [2001:db8::1]:80.
-func parseEntry(text string) (netip.Addr, bool) {
-	if at, err := netip.ParseAddrPort(text); err == nil { // the form of peer
+// [2001:db8::1]:80. The result has no zone. ok is false for any other text.
+func parseEntry(text string) (address netip.Addr, ok bool) {
+	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone(""), true
 	}
 	address, err := netip.ParseAddr(text)
-	if inner, bracketed := strings.CutPrefix(text, "["); err != nil && bracketed && strings.HasSuffix(inner, "]") {
-		if address, err = netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil && address.Is4() {
+	if inner, bracketed := strings.CutPrefix(text, "["); bracketed && strings.HasSuffix(inner, "]") {
+		if address, err = netip.ParseAddr(strings.TrimSuffix(inner, "]")); address.Is4() {
 			return netip.Addr{}, false // only IPv6 has brackets
 		}
 	}

@@ -46,7 +46,7 @@ const SummaryAge = 5 * time.Minute
 
 // EmptySummary returns the summary of a client without active users, as of a time.
 func EmptySummary(at time.Time) ClientSummary {
-	return ClientSummary{AverageScore: 750, OnTrackRate: 100, At: at}
+	return ClientSummary{AverageScore: RoleStandard.Baseline(), OnTrackRate: 100, At: at}
 }
 
 // Directory is a provider of directories of users.

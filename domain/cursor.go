@@ -32,16 +32,18 @@ const (
 
 var errBadCursor = errors.New("bad cursor")
 
-// Seal returns the cursor of a position in the list that binding describes, in base64url without padding.
+// Seal returns the cursor of a position in the list that binding describes, in base64url without padding:
+// encryptedCursor, which is authenticated too, the nonce and the encrypted JSON. Spaces hide the length of the JSON.
 func (s CursorSealer) Seal(binding string, p Position) string {
 	body, _ := json.Marshal(p) // two strings: cannot fail
 	if remainder := len(body) % cursorBlock; remainder > 0 {
 		body = append(body, bytes.Repeat([]byte(" "), cursorBlock-remainder)...)
 	}
 	aead := s.aead(binding)
-	raw := make([]byte, 0, 1+aead.NonceSize()+len(body)+aead.Overhead())
-	raw = append(append(raw, encryptedCursor), s.nonce(binding, body)[:aead.NonceSize()]...)
-	return base64.RawURLEncoding.EncodeToString(aead.Seal(raw, raw[1:], body, raw[:1]))
+	nonce := s.nonce(binding, body)[:aead.NonceSize()]
+	raw := make([]byte, 0, 1+len(nonce)+len(body)+aead.Overhead())
+	raw = append(append(raw, encryptedCursor), nonce...)
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(raw, nonce, body, raw[:1]))
 }
 
 // nonce derives the nonce from the plaintext, body, so that the same position always has the same cursor. GCM is safe

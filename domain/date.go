@@ -38,7 +38,7 @@ func UntilTomorrow(now time.Time) time.Duration {
 	return DateOf(now).AddDays(1).Time().Sub(now)
 }
 
-// ParseDate parses a day in the form 2006-01-02.
+// ParseDate parses a day in the form 2006-01-02, but rejects the year 0. 0001-01-01 becomes the zero Date.
 func ParseDate(text string) (Date, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil || t.Year() == 0 {

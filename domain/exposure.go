@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -129,13 +130,8 @@ func SeverityOf(dataClasses []string, sensitive, spamList bool) Severity {
 	if spamList {
 		return SeverityLow
 	}
-	if sensitive {
+	if sensitive || slices.ContainsFunc(dataClasses, isHighClass) {
 		return SeverityHigh
-	}
-	for _, class := range dataClasses {
-		if isHighClass(class) {
-			return SeverityHigh
-		}
 	}
 	return SeverityMedium
 }
@@ -143,10 +139,5 @@ func SeverityOf(dataClasses []string, sensitive, spamList bool) Severity {
 // isHighClass reports whether a word in the name of a class begins with one of highStems.
 func isHighClass(class string) bool {
 	name := string(wordsOf(class))
-	for _, stem := range highStems {
-		if strings.Contains(name, " "+stem) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(highStems, func(stem string) bool { return strings.Contains(name, " "+stem) })
 }

@@ -129,7 +129,8 @@ func (id ID[K]) String() string {
 // AppendText appends the id in the form of v2. It never fails.
 func (id ID[K]) AppendText(b []byte) ([]byte, error) { return appendID(b, id.Prefix(), id), nil }
 
-// appendID appends the id with a prefix in the form of v2.
+// appendID appends an id in the form of v2: the prefix, an underscore, and the UUID in 26 digits of base32. The digits
+// of the zero bytes before the UUID (see crockford) are omitted.
 func appendID(b []byte, prefix string, id [16]byte) []byte {
 	var padded [idPadding + len(id)]byte
 	var text [len(zeros) + digits]byte
@@ -148,7 +149,7 @@ func (id *ID[K]) UnmarshalText(text []byte) error {
 		return errBadID
 	}
 	var padded [idPadding + len(id)]byte
-	if n, err := crockford.Decode(padded[:], []byte(zeros+code)); err != nil || n != len(padded) { // it skips newlines
+	if n, err := crockford.Decode(padded[:], []byte(zeros+code)); err != nil || n != len(padded) { // Decode skips \n
 		return errBadID
 	}
 	copy(id[:], padded[idPadding:])
@@ -187,23 +188,20 @@ func ParseUUID[K Kind](text string) (id ID[K], err error) {
 }
 
 // Scan implements sql.Scanner for a PostgreSQL uuid, as bytes or text.
-func (id *ID[K]) Scan(src any) error {
+func (id *ID[K]) Scan(src any) (err error) {
 	switch src := src.(type) {
 	case string:
-		parsed, err := ParseUUID[K](src)
-		*id = parsed
-		return err
+		*id, err = ParseUUID[K](src)
 	case []byte:
 		if len(src) == len(id) {
 			copy(id[:], src)
 			return nil
 		}
-		parsed, err := ParseUUID[K](string(src))
-		*id = parsed
-		return err
+		*id, err = ParseUUID[K](string(src))
 	default:
-		return fmt.Errorf("scan %T into an id", src)
+		err = fmt.Errorf("scan %T into an id", src)
 	}
+	return err
 }
 
 // Value implements driver.Valuer: it returns the UUID text.

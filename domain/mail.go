@@ -97,7 +97,7 @@ const (
 	TrainingReminder  MessageType = "training-reminder"
 )
 
-// Values lists the types.
+// Values lists the types of mail, without those about webhooks, which go to partners.
 func (MessageType) Values() []string {
 	return texts(
 		TrainingInvite, PhishingMail, PhishReminder, CertificateMail, MonthlyReportMail, WelcomeMail,

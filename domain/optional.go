@@ -46,7 +46,8 @@ func Apply[T comparable](p Optional[T], target *T) bool {
 	return true
 }
 
-// ApplyNullable is Apply for a nullable member. It compares the values of the pointers (Same).
+// ApplyNullable sets target to the nullable value if the member is given, and reports whether that changed target.
+// Pointers to equal values count as equal.
 func ApplyNullable[T comparable](p Optional[*T], target **T) bool {
 	if !p.Given || Same(p.Value, *target) {
 		return false

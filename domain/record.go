@@ -61,7 +61,8 @@ type AnyRef struct {
 // AnyRefTo returns a reference to the object with an id.
 func AnyRefTo[K Kind](id ID[K]) AnyRef { return AnyRef{id.Prefix(), id} }
 
-// RefAs returns the reference as an id of kind K; zero and false if it refers to an object of another kind.
+// RefAs returns the reference as an id of kind K, also if the kind of the reference is unknown. If it is of another
+// kind, RefAs returns zero and false.
 func RefAs[K Kind](r AnyRef) (id ID[K], ok bool) {
 	if ok = r.Prefix == "" || r.Prefix == id.Prefix(); ok {
 		id = r.UUID
@@ -72,10 +73,10 @@ func RefAs[K Kind](r AnyRef) (id ID[K], ok bool) {
 // UnmarshalText parses a UUID, or an id of a client, a group or a collection in the form of v2. The zero UUID is not
 // valid.
 func (r *AnyRef) UnmarshalText(text []byte) error {
-	uuid, err := ParseUUID[GroupKind](strings.ToLower(string(text))) // of any kind
+	uuid, err := ParseUUID[GroupKind](strings.ToLower(string(text))) // the kind does not matter
 	*r = AnyRef{UUID: uuid}
 	for _, parse := range []func(string) (AnyRef, error){parseAny[ClientKind], parseAny[GroupKind], parseAny[CollectionKind]} {
-		if err != nil {
+		if err != nil { // it is neither a UUID nor an id of the kinds before
 			*r, err = parse(string(text))
 		}
 	}
@@ -94,7 +95,7 @@ func parseAny[K Kind](text string) (AnyRef, error) {
 // MarshalText returns the id in the form of v2, or as a UUID if its kind is unknown. It never fails.
 func (r AnyRef) MarshalText() ([]byte, error) {
 	if r.Prefix == "" {
-		return []byte(GroupID(r.UUID).UUID()), nil
+		return []byte(GroupID(r.UUID).UUID()), nil // the text of a UUID is the same for all kinds
 	}
 	return appendID(nil, r.Prefix, r.UUID), nil
 }

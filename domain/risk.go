@@ -202,8 +202,8 @@ func (r Role) orStandard() Role {
 // Baseline returns the score of a user of this role without any signals. An unknown role counts as standard.
 func (r Role) Baseline() int { return roleRisks[r.orStandard()].baseline }
 
-// delta returns the rounded delta of a factor for a user of this role. points is within
-// the factor's bounds; negative points are multiplied by the weight of the role.
+// delta returns the rounded delta of a factor for a user of this role. points is within the factor's bounds; negative
+// points are multiplied by the weight of the role.
 func (r Role) delta(points float64) int {
 	if points < 0 {
 		points = points * roleRisks[r.orStandard()].percent / 100
@@ -250,8 +250,8 @@ func decayWeights(halfLife float64) (table ageWeights) {
 	return table
 }
 
-// count returns the number of events that are at most oldestEvent days old, and the sum of
-// their weights in units of 1/fullWeight. Events in the future count as events of today.
+// count returns the number of events that are at most oldestEvent days old, and the sum of their weights in units of
+// 1/fullWeight. Events in the future count as events of today.
 func (w *ageWeights) count(events []Date, today Date) (n int, weight uint64) {
 	for _, day := range events {
 		if age := max(day.DaysUntil(today), 0); age <= oldestEvent {
@@ -289,13 +289,13 @@ func Assess(role Role, s RiskSignals, today Date) Assessment {
 
 	raw := a.Baseline + a.Deltas.Sum()
 	a.Score = min(max(raw, minScore), maxScore)
-	a.Deltas[boundsAt] = a.Score - raw
+	a.Deltas[boundsAt] = a.Score - raw // what the limits of the scale changed
 	a.Grade = GradeOf(a.Score)
 	return a
 }
 
-// addConduct sets the deltas and tallies of the user's clicks, opened attachments,
-// submitted credentials and reports, of simulated and real emails.
+// addConduct sets the deltas and tallies of the user's clicks, opened attachments, submitted credentials and reports,
+// of simulated and real emails.
 func (a *Assessment) addConduct(s RiskSignals, today Date) {
 	// count adds the number of recent events to tally, and returns their weight, 1 for an event of today.
 	count := func(events []Date, tally *int) float64 {
@@ -308,10 +308,11 @@ func (a *Assessment) addConduct(s RiskSignals, today Date) {
 	attachments := count(s.Attachments, &t.AttachmentsOpened)
 	credentials := count(s.Credentials, &t.CredentialSubmissions)
 	reports := count(s.Reports, &t.PhishingReports)
+	// Reports of unclassified mails weigh half. Those of harmless mails are only tallied.
 	realPhish := count(s.RealPhishing, &t.RealPhishReported) + count(s.RealPending, &t.RealPhishReported)/2
 	count(s.RealHarmless, &t.RealPhishReported)
 
-	a.Deltas[clicksAt] = a.Role.delta(max(-60*clicks*math.Sqrt(math.Sqrt(clicks)), -300))
+	a.Deltas[clicksAt] = a.Role.delta(max(-60*clicks*math.Sqrt(math.Sqrt(clicks)), -300)) // -60·clicks^1.25
 	a.Deltas[attachmentsAt] = a.Role.delta(max(-80*attachments, -240))
 	a.Deltas[credentialsAt] = a.Role.delta(max(-50*credentials, -150))
 	a.Deltas[reportsAt] = a.Role.delta(min(20*reports, 120))
@@ -330,7 +331,8 @@ func (a *Assessment) addTraining(s RiskSignals, today Date) {
 	}
 }
 
-// addExposures sets the deltas and tallies of the user's exposures in breaches.
+// addExposures sets the deltas and tallies of the user's exposures in breaches. Critical exposures are those of
+// passwords, high ones of personal data, medium ones of basic data.
 func (a *Assessment) addExposures(s RiskSignals) {
 	critical, high, medium := max(s.UnresolvedCritical, 0), max(s.UnresolvedHigh, 0), max(s.UnresolvedMedium, 0)
 	a.Deltas[passwordBreachesAt] = a.Role.delta(max(-70*math.Sqrt(float64(critical)), -200))

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -68,8 +69,8 @@ var roleRules = []roleRule{
 // chiefs are the abbreviated titles of chief officers.
 var chiefs = []string{"ceo", "cfo", "cto", "coo", "cio", "ciso"}
 
-// ClassifyRole returns the role that a user's job title indicates, or else the
-// department, or else the part of the email before the last @; RoleStandard if none does.
+// ClassifyRole returns the role that a user's job title indicates, or else the department, or else the part of the
+// email before the last @; RoleStandard if none does.
 func ClassifyRole(jobTitle, department, email string) Role {
 	local := email
 	if at := strings.LastIndexByte(email, '@'); at >= 0 {
@@ -101,25 +102,23 @@ func roleIn(text words, where place) (role Role, found bool) {
 	return "", false
 }
 
-// applies reports whether the rule gives its role to the text. A whole text is two spaces longer than its phrase.
+// applies reports whether the text contains one of the rule's phrases (equals one if whole is true), and the rule's
+// word if there is one.
 func (r roleRule) applies(text words) bool {
 	if r.word != "" && !text.has(r.word) {
 		return false
 	}
-	for _, phrase := range r.phrases {
-		if text.has(phrase) && (!r.whole || len(text) == len(phrase)+2) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.phrases, func(phrase string) bool {
+		return text.has(phrase) && (!r.whole || string(text) == " "+phrase+" ")
+	})
 }
 
 // words is a text as lower-case words with single spaces before, between and after
 // them, so that a phrase between two spaces matches whole words only.
 type words string
 
-// wordsOf returns the words of a text: runs of letters, with the combining marks that
-// follow them. Every other character separates words.
+// wordsOf returns the words of a text in lower case, with a space before, between and after them. A word is a run of
+// letters, with the combining marks that follow them. Every other character separates words.
 func wordsOf(text string) words {
 	var b strings.Builder
 	b.Grow(len(text) + 2)
@@ -148,10 +147,8 @@ func (w words) has(phrase string) bool {
 
 // isChief reports whether the text contains one of chiefs, or "chief" with a later "officer".
 func (w words) isChief() bool {
-	for _, chief := range chiefs {
-		if w.has(chief) {
-			return true
-		}
+	if slices.ContainsFunc(chiefs, w.has) {
+		return true
 	}
 	_, after, found := strings.Cut(string(w), " chief ")
 	return found && words(" "+after).has("officer")

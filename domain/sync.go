@@ -94,8 +94,8 @@ const (
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether the guard stops a run that would deactivate so many of the directory's active users.
-// users is the number of all of these.
+// SyncGuarded reports whether the guard stops a run that would deactivate this number of the directory's active users.
+// users is the number of all active users of the directory.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }
@@ -116,9 +116,9 @@ type AccountRecord struct {
 	Group        *string   `json:"group,omitempty"`
 }
 
-// Record returns the account as it is stored. Email is the address as CleanEmail returns
-// it, or else the directory's text as cleanAddress returns it. A language that is not one
-// of the service's becomes English, and an invalid address of the manager "".
+// Record returns the account as it is stored. A property that is not given is nil. Of a removed account only Gone is
+// set. Email is in the form of CleanEmail or, if it is invalid, the directory's text (cleanAddress). A language that is
+// not one of the service's becomes English, and an invalid address of the manager "".
 func (a *DirectoryAccount) Record() AccountRecord {
 	if a.Removed {
 		return AccountRecord{Gone: new(true)}
@@ -153,9 +153,9 @@ const (
 	maxText = 500
 )
 
-// cleanText returns a directory's text as it can be stored: without invalid UTF-8, with
-// spaces instead of control characters and separators of lines, cut to length characters;
-// "" if the rest is no valid name. It returns nil if no text is given.
+// cleanText returns a directory's text as it can be stored: without invalid UTF-8, with spaces instead of control
+// characters and separators of lines, cut to length characters; "" if the rest is no valid name. It returns nil if no
+// text is given.
 func cleanText(p Optional[string], length int) *string {
 	if !p.Given {
 		return nil
@@ -179,8 +179,8 @@ func cleanText(p Optional[string], length int) *string {
 	return &text
 }
 
-// cleanAddress returns an address as CleanEmail returns it. A text that is not an address
-// is cleaned as by cleanText, and is still no address afterwards. Without a text it returns nil.
+// cleanAddress returns a valid address in the form of CleanEmail, and any other text in that of cleanText; nil if no
+// text is given. If cleanText makes a text valid by what it removes, "…" is appended, so that it stays invalid.
 func cleanAddress(p Optional[string]) *string {
 	if email, ok := CleanEmail(CleanName(p.Value)); ok && p.Given {
 		return &email
@@ -189,7 +189,7 @@ func cleanAddress(p Optional[string]) *string {
 	if text == nil {
 		return nil
 	}
-	if _, ok := CleanEmail(*text); ok { // became valid because cleanText removed characters
+	if _, ok := CleanEmail(*text); ok { // valid only because cleanText removed characters
 		*text += "…"
 	}
 	return text
@@ -214,9 +214,9 @@ func (r *AccountRecord) Address() (string, bool) {
 }
 
 // WithAccount returns the user with the account's fields, the source, and email, which no other user has. Nil fields,
-// and fields that were set by hand (u.Overrides), stay. The status is Active if the account is Wanted, and Inactive
-// otherwise. The role is classified again if the user has none, or if the email, the job title or the department has
-// changed. WithAccount does not change the user's group.
+// and fields that were set by hand (u.Overrides), stay. An empty department, job title or manager becomes nil. The
+// status is Active if the account is Wanted, and Inactive otherwise. The role is classified again if the user has none,
+// or if the email, the job title or the department has changed. WithAccount does not change the user's group.
 func (u User) WithAccount(r *AccountRecord, source UserSource, email string) User {
 	before := u
 	// set and setNullable set a field of the user to a value of the account, unless that is nil or the field is an
@@ -271,8 +271,8 @@ func (r *AccountRecord) GroupName(d Directory) string {
 	return "Microsoft 365"
 }
 
-// Wanted reports whether the account's user is to be active: the account exists, is no
-// guest, is not disabled, and HasMail. The record must be merged from all reads.
+// Wanted reports whether the account's user is to be active: the account exists, is no guest, is not disabled, and
+// HasMail. The record must be merged from all reads.
 func (r *AccountRecord) Wanted() bool {
 	is := func(flag *bool) bool { return flag != nil && *flag }
 	return !is(r.Gone) && !is(r.Guest) && (r.Enabled == nil || *r.Enabled) && r.HasMail()

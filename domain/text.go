@@ -67,13 +67,9 @@ var hosts = idna.New(
 // without a final dot (decisions 2.8). It returns false for a text that is not a plain address, whose domain is invalid
 // or has no dot, that has white space or invisible characters, or that is too long.
 func CleanEmail(text string) (string, bool) {
-	if len(text) > MaxEmail*utf8.UTFMax {
+	isInvisible := func(r rune) bool { return !isVisible(r) }
+	if len(text) > MaxEmail*utf8.UTFMax || strings.ContainsFunc(text, isInvisible) {
 		return "", false
-	}
-	for _, r := range text {
-		if !isVisible(r) {
-			return "", false
-		}
 	}
 	parsed, err := mail.ParseAddress(text)
 	if err != nil || parsed.Name != "" || parsed.Address != text {
@@ -100,10 +96,5 @@ func isVisible(r rune) bool {
 
 // isASCII reports whether all bytes of the text are ASCII characters.
 func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }

@@ -34,7 +34,7 @@ func MaybeAt(t *time.Time) *Time {
 // IsZero reports whether t is the zero Time, which means that there is no time.
 func (t Time) IsZero() bool { return t.Time.IsZero() }
 
-// AppendText appends the text of the time. It never returns an error.
+// AppendText appends the time as 2026-01-31T08:00:00.000000Z, in UTC. It never returns an error.
 func (t Time) AppendText(b []byte) ([]byte, error) {
 	utc := t.Time.UTC()
 	b = utc.AppendFormat(b, time.RFC3339) // package time has a fast path for it
@@ -45,7 +45,7 @@ func (t Time) AppendText(b []byte) ([]byte, error) {
 	return append(b, 'Z'), nil
 }
 
-// MarshalText returns the text of the time. It never returns an error.
+// MarshalText returns the time as 2026-01-31T08:00:00.000000Z, in UTC. It never returns an error.
 func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }
 
 // UnmarshalText parses a time as ParseTime does.
@@ -57,7 +57,7 @@ func (t *Time) UnmarshalText(text []byte) (err error) {
 // ParseTime parses a time of RFC 3339, with T and Z in upper or lower case, and returns it in UTC. The error is
 // errBadTime if the year in UTC is not from 1 to 9999 (year 0 exists neither in PostgreSQL nor in a JSON date-time), if
 // the text is longer than maxTimeText, and for forms that package time accepts but RFC 3339 does not: hours of one
-// digit, fractions after a comma, and offsets of 24 hours or 60 minutes.
+// digit (then text[13] is no colon), fractions after a comma, and offsets of 24 hours or 60 minutes.
 func ParseTime(text string) (time.Time, error) {
 	if len(text) < minTimeText || len(text) > maxTimeText || text[13] != ':' || strings.Contains(text, ",") {
 		return time.Time{}, errBadTime

@@ -15,7 +15,7 @@ type Trace func(ctx context.Context, name string, attrs ...slog.Attr) (
 	within context.Context, end func(err error, attrs ...slog.Attr),
 )
 
-// Begin calls the Trace. If t is nil, it returns ctx and a function that does nothing.
+// Begin begins a span by t; end must be called after the operation. If t is nil, within is ctx, and end does nothing.
 func (t Trace) Begin(ctx context.Context, name string, attrs ...slog.Attr) (
 	within context.Context, end func(err error, attrs ...slog.Attr),
 ) {

@@ -11,7 +11,7 @@ import (
 // every byte that is not UTF-8, is replaced with an escape such as \u{202e}, \x{ff} or \n.
 func Visible(text string) string { return escapeText(text, Escaper{}) }
 
-// VisibleLines is like Visible, but newlines and tabs stay.
+// VisibleLines escapes an untrusted text as Visible does, but keeps newlines and tabs.
 func VisibleLines(text string) string { return escapeText(text, Escaper{Lines: true}) }
 
 // escapeText returns the whole text, escaped by e.
@@ -34,8 +34,8 @@ type Escaper struct {
 	afterVisible bool // whether the last character was visible
 }
 
-// Append appends a piece of text to b. left is the number of bytes at the end of the piece
-// that are not appended, because they begin a character whose rest is in the next piece.
+// Append escapes a piece of text, and appends it to b. left is the number of bytes at the end of the piece that are not
+// appended, because they begin a character whose rest is in the next piece.
 func (e *Escaper) Append(b, text []byte) (out []byte, left int) {
 	for len(text) > 0 {
 		if c := text[0]; ' ' <= c && c < 0x7f {
@@ -52,7 +52,8 @@ func (e *Escaper) Append(b, text []byte) (out []byte, left int) {
 		case !e.isVisible(r):
 			b, e.afterVisible = e.escape(b, r), false
 		default:
-			b, e.afterVisible = append(b, text[:n]...), !unicode.Is(unicode.Variation_Selector, r) && r > ' '
+			b = append(b, text[:n]...)
+			e.afterVisible = r > ' ' && !unicode.Is(unicode.Variation_Selector, r) // not so a newline, tab or selector
 		}
 		text = text[n:]
 	}
@@ -67,7 +68,8 @@ func (e *Escaper) AppendRest(b, rest []byte) []byte {
 	return b
 }
 
-// isVisible reports whether a character is not escaped.
+// isVisible reports whether a character is not escaped. A selector of an emoji's form is visible after a visible
+// character only.
 func (e *Escaper) isVisible(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -80,8 +82,8 @@ func (e *Escaper) isVisible(r rune) bool {
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// escape appends the escape of a character: \n, \r, \t or \u{…}; in JSON \u with four
-// digits, twice for a character that is a surrogate pair in UTF-16.
+// escape appends the escape of a character: \n, \r, \t or \u{…}; in JSON \u with four digits, twice for a character
+// that is a surrogate pair in UTF-16.
 func (e *Escaper) escape(b []byte, r rune) []byte {
 	if e.JSON {
 		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
@@ -100,8 +102,8 @@ func (e *Escaper) escape(b []byte, r rune) []byte {
 	return fmt.Appendf(b, `\u{%x}`, r)
 }
 
-// escapeByte appends the escape of a byte that is not UTF-8: \x{…}, or the replacement
-// character in JSON, which has no escape for bytes.
+// escapeByte appends the escape of a byte that is not UTF-8: \x{…}, or the replacement character in JSON, which has no
+// escape for bytes.
 func (e *Escaper) escapeByte(b []byte, c byte) []byte {
 	if e.JSON {
 		return append(b, `\ufffd`...)

@@ -109,8 +109,8 @@ const WebhookSecretPrefix = "whsec_"
 
 // NewWebhookSecret returns a new random secret for a subscription.
 func NewWebhookSecret() string {
-	random := make([]byte, 33)
-	_, _ = rand.Read(random) // never returns an error
+	random := make([]byte, 33) // a multiple of three, so that base64 needs no padding
+	_, _ = rand.Read(random)   // never returns an error
 	return WebhookSecretPrefix + base64.StdEncoding.EncodeToString(random)
 }
 

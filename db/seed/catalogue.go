@@ -37,7 +37,8 @@ type template struct {
 	from, subject string
 }
 
-// readCatalogue reads the courses of the database, and inserts this package's breaches if they are missing.
+// readCatalogue reads the courses of the database and the service's own templates, and inserts this package's breaches
+// if they are missing.
 func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 	c = &catalogue{required: map[string][]courseSpec{}, breaches: breaches()}
 	c.program, err = pg.All[courseSpec](ctx, d, "read the program", pg.SQL(`
@@ -55,13 +56,14 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 		return nil, err
 	}
 	for _, spec := range required {
-		spec.Position += len(c.required[spec.Framework]) // unique positions, so that the order by due date is too
+		spec.Position += len(c.required[spec.Framework]) // unique positions make the order unique
 		c.required[spec.Framework] = append(c.required[spec.Framework], spec)
 	}
 	if c.templates, err = ownTemplates(); err != nil {
 		return nil, err
 	}
 
+	// All breaches are present if the first one is.
 	present, err := pg.One[bool](ctx, d, "look for the breaches", pg.SQL(
 		"SELECT EXISTS (SELECT FROM breaches WHERE name = ?)", c.breaches[0].Name))
 	if err == nil && !present {

@@ -41,8 +41,9 @@ type DemoKeys struct {
 var demoKeys = DemoKeys{All: "pk_demo_all", ReadOnly: "pk_demo_readonly", Subset: "pk_demo_subset",
 	Other: "pk_demo_other"}
 
-// Demo fills an empty, migrated database with the demonstration, as of today by the database's clock. If the database
-// has the demonstration already, it changes nothing. If it only has other partners, the error is ErrNotEmpty.
+// Demo fills an empty, migrated database with the demonstration, as of today by the database's clock, and vacuums it.
+// If the database has the demonstration already, it changes nothing, and returns its keys. If it only has other
+// partners, the error is ErrNotEmpty.
 func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 	keys, filled := demoKeys, false
 	err := inTx(ctx, d, func(ctx context.Context) error {
@@ -65,13 +66,13 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 	return keys, vacuumAnalyze(ctx, d)
 }
 
-// fillDemo fills an empty database, as of today.
+// fillDemo fills a database without partners, as of today. If there is a partner, the error is ErrNotEmpty.
 func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
-	filled, err := pg.One[bool](ctx, d, "look for partners", pg.SQL("SELECT EXISTS (SELECT FROM partners)"))
+	hasPartners, err := pg.One[bool](ctx, d, "look for partners", pg.SQL("SELECT EXISTS (SELECT FROM partners)"))
 	if err != nil {
 		return err
 	}
-	if filled {
+	if hasPartners {
 		return ErrNotEmpty
 	}
 	if err := markRefreshed(ctx, d, today); err != nil {
@@ -90,11 +91,10 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 
 	clients := g.newDemoClients(first.ID, demoClients)
 	others := g.newDemoClients(second.ID, otherDemoClients)
-	w.demoKeys(ctx, g, first, second, clients[:2])
-	if err := w.clients(ctx, append(clients, others...), catalogue.program); err != nil {
-		return err
-	}
-	if w.showcaseEvents(ctx, clients[0], today, g.shift); w.err != nil {
+	w.writeDemoKeys(ctx, g, first, second, clients[:2])
+	w.writeAll(ctx, append(clients, others...), catalogue.program)
+	w.writeShowcaseEvents(ctx, clients[0], today, g.shift)
+	if w.err != nil {
 		return w.err
 	}
 	return addCounts(ctx, d)
@@ -130,7 +130,7 @@ func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) 
 			partner: partner, name: d.name, industry: d.industry, created: g.today.AddDays(-d.daysOld),
 			directory: d.directory, noDarkWeb: d.noDarkWeb, language: d.language,
 		})
-		if i%3 == 0 {
+		if i%3 == 0 { // some have an external id
 			external := fmt.Sprintf("PSA-%04d", 1001+i)
 			c.ExternalID = &external
 		}
@@ -148,8 +148,8 @@ func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) 
 	return clients
 }
 
-// addStandardData adds the data of an ordinary client: a collection, a policy, an admin, sometimes a framework, and the
-// history of its users.
+// addStandardData adds the data of an ordinary client: an admin and sometimes a framework if it has active users, a
+// collection and a policy if it has more than ten, and the history and mails of its users.
 func (g *generator) addStandardData(c *client) {
 	everybody := c.active(anyUser)
 	if len(everybody) > 10 {
@@ -160,16 +160,15 @@ func (g *generator) addStandardData(c *client) {
 		c.admins = append(c.admins, g.newAdmin(c.Partner, &c.ID, c.domain, domain.FullRole, c.CreatedAt))
 		if g.chance(0.4) {
 			g.addFramework(c, oneOf(g.random, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}),
-				domain.FrameworkForAll, nil, false,
-				g.between(40, 200))
+				domain.FrameworkForAll, nil, false, g.between(40, 200))
 		}
 	}
 	g.addHistory(c, c.users, 45)
 	g.recordEmails(c, c.users)
 }
 
-// demoKeys writes the demonstration's API keys.
-func (w *writer) demoKeys(ctx context.Context, g *generator, first, second db.PartnerRow, subset []*client) {
+// writeDemoKeys writes the demonstration's API keys. subset are the clients that the key Subset reaches.
+func (w *writer) writeDemoKeys(ctx context.Context, g *generator, first, second db.PartnerRow, subset []*client) {
 	read, both := []string{string(domain.Read)}, []string{string(domain.Read), string(domain.Write)}
 	for i, k := range []struct {
 		text    string

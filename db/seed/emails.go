@@ -48,8 +48,8 @@ func (g *generator) recordEmails(c *client, users []*user) {
 	}
 }
 
-// recordSimulation adds a simulated mail that was sent and, if the user fell for it at least two days ago, the
-// reminder.
+// recordSimulation adds a simulated mail, if it was sent. If the user fell for it, it also adds the reminder two days
+// later, unless that is today or later.
 func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
 	if m.SentAt == nil {
 		return

@@ -9,10 +9,10 @@ import (
 	"partnerapi/domain"
 )
 
-// showcaseEvents queues the scheduled mails of the first client, and writes its sync runs, events that wait to be
+// writeShowcaseEvents queues the scheduled mails of the first client, and writes its sync runs, events that wait to be
 // published, and a subscription with a past delivery. The subscription is paused so that the demonstration sends
 // nothing. The ids are of a random stream of their own, so that adding these objects did not change the ids of others.
-func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {
+func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {
 	ids := newRandom(eventStream, 0)
 	ids.shift = shift
 	at := func(daysAgo, hour int) time.Time {
@@ -36,11 +36,9 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 	}
 
 	updated := at(1, 9)
-	event := newID[domain.EventKind](ids, updated)
+	var event domain.EventID // after the loop the last one, which the delivery is of
 	for i, u := range c.active(anyUser)[:3] {
-		if i > 0 {
-			event = newID[domain.EventKind](ids, updated)
-		}
+		event = newID[domain.EventKind](ids, updated)
 		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at, recorded_at)
 			VALUES (@client, @id, @type, @user, @at, @recorded)`, pg.Named{
 			"client": c.ID, "id": event, "type": domain.UserUpdated, "user": u.ID, "at": updated,
@@ -66,8 +64,8 @@ func (w *writer) showcaseEvents(ctx context.Context, c *client, today domain.Dat
 	})
 }
 
-// SealSubscription sets the secret of the demonstration's subscription, if it has none: it cannot have one before there
-// is an encryption key. seal seals a secret for a context.
+// SealSubscription gives a secret to each subscription without one. Only the demonstration's has none: it is created
+// before there is an encryption key. seal seals a secret for a context.
 func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []byte) ([]byte, error)) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for a subscription without a secret", pg.SQL("SELECT id FROM webhooks WHERE secret = ''"))
 	for _, id := range ids {

@@ -42,7 +42,7 @@ func breaches() []db.BreachRow {
 	return all
 }
 
-// addExposures adds exposures of a user in a few random breaches, often in none.
+// addExposures adds exposures of a user in a few random breaches, often in none. About half of them are resolved.
 func (g *generator) addExposures(u *user) {
 	for i := range g.catalogue.breaches {
 		if g.chance(0.04) {
@@ -51,7 +51,8 @@ func (g *generator) addExposures(u *user) {
 	}
 }
 
-// addExposure adds a user's exposure in a breach, first seen daysAgo days ago but not before the user's creation.
+// addExposure adds a user's exposure in a breach, first seen daysAgo days ago but not before the user's creation. If
+// resolved is true, it was resolved between then and today, unless there is no day between them.
 func (g *generator) addExposure(u *user, b *db.BreachRow, daysAgo int, resolved bool) {
 	seen := latestTime(g.at(g.today.AddDays(-daysAgo)), u.CreatedAt)
 	notified := seen.Add(time.Hour)

@@ -91,10 +91,10 @@ func (g *generator) addScoreHistory(c *client) {
 	days := min(historyDays, domain.DateOf(c.CreatedAt).DaysUntil(g.today)+1)
 	c.history = make([]dayScore, days)
 	score, active := c.Summary.AverageScore, c.ActiveUsers
-	for i := days - 1; i >= 0; i-- {
-		day := &c.history[i]
-		day.ClientID, day.Day, day.AverageScore, day.ActiveUsers = c.ID, g.today.AddDays(i+1-days), score, active
-		active -= c.joined[days-1-i]
+	for age := range days { // from today back
+		day := &c.history[days-1-age]
+		day.ClientID, day.Day, day.AverageScore, day.ActiveUsers = c.ID, g.today.AddDays(-age), score, active
+		active -= c.joined[age]
 		if c.ActiveUsers > 0 {
 			score = min(max(score+g.between(-4, 4), 0), 1000)
 		}

@@ -30,8 +30,9 @@ const batchUsers = 4000
 
 // Large adds clients with users, their training and phishing results, and some collections, policies and exposures, as
 // of today by the database's clock. A few clients have most of the users. The clients belong to LargePartner, which is
-// created if it is missing, and their numbers continue after its existing clients. All is written in one transaction.
-// progress, unless nil, is called with the number of clients and users written, and their total.
+// created if it is missing, and their numbers continue after its existing clients. All is written in one transaction,
+// and then vacuumed. If there were no users, today's daily refresh is marked as done. progress, unless nil, is called
+// with the number of clients and users written, and their total.
 func Large(ctx context.Context, d *db.DB, size Size, progress func(done, total int)) error {
 	if size.Clients < 0 || size.Users < 0 || size.Clients == 0 && size.Users > 0 {
 		return errors.New("seed: the numbers of clients and users must not be negative, and users need a client")
@@ -73,7 +74,8 @@ type largeRun struct {
 	existing  int // the number of clients that the partner had before
 }
 
-// openPartner finds the partner and counts its clients, or creates it.
+// openPartner sets partner to the id of LargePartner, which it creates if it is missing, and existing to the number of
+// its clients.
 func (r *largeRun) openPartner(ctx context.Context) (err error) {
 	if r.partner, err = partnerNamed(ctx, r.writer.db, LargePartner); err != nil {
 		return err
@@ -89,8 +91,8 @@ func (r *largeRun) openPartner(ctx context.Context) (err error) {
 }
 
 // part is data that is written at once, in the order of the fields. begun are clients of which only the rows that come
-// before those of users are written (writer.writeClients). users are users with their history. ended are clients whose users
-// are all written, and which get the remaining rows (writer.end).
+// before those of users are written (writer.writeClients). users are users with their history. ended are clients whose
+// users are all written, and which get the remaining rows (writer.completeClients).
 type part struct {
 	begun []*client
 	users []*user
@@ -116,9 +118,9 @@ func (r *largeRun) write(ctx context.Context, progress func(done, total int)) er
 		done, total := 0, r.size.Clients+r.size.Users
 		for p := range parts {
 			r.writer.writeClients(ctx, p.begun, r.catalogue.program)
-			r.writer.users(ctx, p.users)
-			r.writer.end(ctx, p.ended)
-			if r.writer.err != nil {
+			r.writer.writeUsers(ctx, p.users)
+			r.writer.completeClients(ctx, p.ended)
+			if r.writer.err != nil { // the first error: after it the writer does nothing
 				return r.writer.err
 			}
 			if n := len(p.begun) + len(p.users); n > 0 {
@@ -150,8 +152,9 @@ func (r *largeRun) generate(send func(part) error) error {
 	return nil
 }
 
-// generateBatch generates the history of the users of a batch of clients, and passes the parts to send. Only copyAtOnce
-// users with their history are in memory at a time.
+// generateBatch generates the history of the users of a batch of clients, and passes the parts to send: first the
+// clients, then their users, at last the clients again with their totals. Only copyAtOnce users with their history are
+// in memory at a time.
 func (r *largeRun) generateBatch(batch []*largeClient, send func(part) error) error {
 	// The writer reads copies of the clients, as their users are counted meanwhile.
 	clients, begun := make([]*client, len(batch)), make([]*client, len(batch))
@@ -219,15 +222,18 @@ type largeClient struct {
 	mails *generator // nil if no mails are added
 }
 
-// client generates the i-th client of a run, with a number of users. The first client is the oldest.
+// client generates the i-th client of a run, with a number of users without history, a collection and a policy. The
+// clients were created at even intervals, the first one oldestClient days ago. Random values for mails are of a stream
+// of their own, so that the other data are the same without mails.
 func (r *largeRun) client(i, users int) *largeClient {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
 	industry := oneOf(g.random, secondWords)
+	age := oldestClient - ((oldestClient-youngestClient)*i+r.size.Clients-1)/r.size.Clients
 	spec := clientSpec{
 		partner: r.partner, industry: industry,
 		name:      fmt.Sprintf("%s %s %05d", oneOf(g.random, firstWords), industry, number),
-		created:   r.today.AddDays(-oldestClient + ((oldestClient-youngestClient)*i+r.size.Clients-1)/r.size.Clients),
+		created:   r.today.AddDays(-age),
 		directory: oneOf(g.random, []domain.Directory{domain.Microsoft, domain.Microsoft, domain.Google, ""}),
 		noDarkWeb: g.chance(0.1),
 		language: oneOf(g.random, []domain.Language{domain.English, domain.English, domain.English, domain.Spanish,
@@ -246,8 +252,8 @@ func (r *largeRun) client(i, users int) *largeClient {
 	return result
 }
 
-// next adds the history of the next n users, or of all remaining users if they are fewer, removes them from the client
-// and returns them.
+// next adds the history of the next n users, or of all remaining users if they are fewer, adds their totals to those of
+// the client, removes them from it and returns them.
 func (c *largeClient) next(n int) []*user {
 	n = min(n, len(c.users))
 	users := slices.Clone(c.users[:n])

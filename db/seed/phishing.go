@@ -45,8 +45,8 @@ func (g *generator) outcome(b behaviour) (r outcome) {
 	return r
 }
 
-// sentSimulation creates a mail that was sent to a user at a time, with the times of its outcome, which are within
-// hours.
+// sentSimulation creates a mail that was sent to a user at a time. The times of its outcome follow within hours, each
+// after the one before.
 func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation {
 	m := g.scheduledSimulation(u, at)
 	m.SentAt = &at

@@ -7,8 +7,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addPolicy adds a policy that its audience has to sign, and returns it. Most users have signed it; some signatures
-// have expired, or are of the previous version.
+// addPolicy adds a policy that its audience has to sign, and returns it; the pointer is valid until the next policy is
+// added. Most users have signed it; some signatures have expired, or are of the previous version.
 func (g *generator) addPolicy(
 	c *client, title string, scope domain.ScopeType, scopeID [16]byte, version int, audience []*user,
 ) *policy {

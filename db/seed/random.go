@@ -27,6 +27,7 @@ const (
 	reportStream
 )
 
+// newRandom returns a source of the random values that belong to a stream and a number in it, such as a client's.
 func newRandom(stream uint64, number int) *random {
 	// Consecutive seeds give similar first values, so spread them.
 	source := rand.NewPCG(stream, uint64(number)*0x9E3779B97F4A7C15)

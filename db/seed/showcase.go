@@ -24,8 +24,8 @@ func (g *generator) addShowcase(c *client) {
 	g.addShowcaseReports(c)
 }
 
-// varyUsers changes the first 20 users so that there are users of every role in both states, and of every source,
-// language and kind of override. They are about as old as the client, so that they can have a long history.
+// varyUsers changes the first 20 users: 0 to 9 have every role in both states, 10 to 13 every source, 14 to 16 every
+// language, and 17 to 19 every kind of override. They are about as old as the client, for a long history.
 func (g *generator) varyUsers(c *client) {
 	for _, u := range c.users[:20] {
 		u.CreatedAt = g.at(domain.DateOf(c.CreatedAt).AddDays(2))
@@ -41,9 +41,9 @@ func (g *generator) varyUsers(c *client) {
 		}
 	}
 	for i, source := range domain.FromAPI.Values() {
-		group := 0
+		group := 0 // the Manual group
 		if source == string(domain.FromMicrosoft) || source == string(domain.FromGoogle) {
-			group = 1 + i
+			group = 1 + i // one of the directory
 		}
 		c.setSourceAndGroup(c.users[10+i], domain.UserSource(source), group)
 	}
@@ -99,14 +99,15 @@ func (g *generator) addShowcaseTraining(c *client) {
 	}
 	yesterday := g.today.AddDays(-1)
 	for i, spec := range g.catalogue.program {
-		a := overdue.newAssignment(spec, g.at(g.today.AddDays(-120)))
-		a.FromProgram = true
-		overdue.training = append(overdue.training, a)
+		late := overdue.newAssignment(spec, g.at(g.today.AddDays(-120)))
+		late.FromProgram = true
+		overdue.training = append(overdue.training, late)
 
-		a.owner, a.CompletedAt = finished.owner(), g.at(yesterday.AddDays(-3*i))
-		finished.training = append(finished.training, a)
+		done := late
+		done.owner, done.CompletedAt = finished.owner(), g.at(yesterday.AddDays(-3*i))
+		finished.training = append(finished.training, done)
 
-		a = renewed.newAssignment(spec, renewed.CreatedAt)
+		a := renewed.newAssignment(spec, renewed.CreatedAt)
 		// The renewal times of the courses end in the last and in the next weeks.
 		a.FromProgram, a.CompletedAt = true, g.at(addMonths(g.today, -spec.Months).AddDays(7*i-20))
 		renewed.training = append(renewed.training, a)
@@ -118,9 +119,9 @@ func (g *generator) addShowcaseTraining(c *client) {
 	}
 
 	for _, u := range []*user{finished, overdue, renewed} {
-		first := len(u.training) // of the courses of frameworks, which are all completed
+		ofProgram := len(u.training) // the courses of frameworks follow, and are all completed
 		g.addFrameworkTraining(u, c, behaviour{})
-		for i := first; i < len(u.training); i++ {
+		for i := ofProgram; i < len(u.training); i++ {
 			u.training[i].CompletedAt = g.at(yesterday)
 		}
 	}
@@ -174,10 +175,10 @@ func (g *generator) addShowcasePolicies(c *client) {
 	office, finance := c.groups[1].ID, c.collections[0].ID
 	use := g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 3, everybody)
 	use.Description = new("What company devices and accounts may be used for")
-	for i, version := range []int{3, 3, 2} { // a valid signature, an expired one, and one of an old version
-		daysAgo := []int{30, use.RenewalDays + 40, 60}[i]
+	// A valid signature, an expired one, and one of an old version.
+	for i, k := range []struct{ version, daysAgo int }{{3, 30}, {3, use.RenewalDays + 40}, {2, 60}} {
 		use.signatures = slices.DeleteFunc(use.signatures, func(s signature) bool { return s.UserID == everybody[i].ID })
-		use.sign(everybody[i], version, g.at(g.today.AddDays(-daysAgo)))
+		use.sign(everybody[i], k.version, g.at(g.today.AddDays(-k.daysAgo)))
 	}
 	inOffice := c.active(func(u *user) bool { return *u.GroupID == office })
 	g.addPolicy(c, "Clean desk", domain.GroupScope, office, 1, inOffice).RenewalDays = 180
@@ -211,11 +212,11 @@ func (g *generator) recordShowcaseEmails(c *client) {
 	for i, kind := range []domain.MessageType{"training-invite", "phishing", "phish-reminder", "certificate",
 		"monthly-report", "welcome", "policy-reminder", "admin-invite"} {
 		for _, daysAgo := range []int{2 + 3*i, 45 + 10*i, 300 + 5*i} {
-			if at := g.at(g.today.AddDays(-daysAgo)); kind != "phishing" {
-				g.recordEmail(c, u, kind, at)
-			} else {
+			if at := g.at(g.today.AddDays(-daysAgo)); kind == "phishing" {
 				u.simulations = append(u.simulations, g.sentSimulation(u, at, outcome{opened: true}))
 				g.recordSimulation(c, u, &u.simulations[len(u.simulations)-1])
+			} else {
+				g.recordEmail(c, u, kind, at)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ type figures struct {
 // mails are numbers of simulated mails.
 type mails struct{ sent, clicked, reported int }
 
-// count computes the totals of users, and adds them to the figures and counters of the client. Each user must be
-// counted once.
+// count computes the totals of users, and adds them to the counters of the client and to the sums for its summary. Each
+// user must be counted once.
 func (c *client) count(users []*user, today domain.Date) {
 	for _, u := range users {
 		u.computeTotals(today)
@@ -31,18 +31,19 @@ func (c *client) count(users []*user, today domain.Date) {
 			continue
 		}
 		c.ActiveUsers++
-		c.joined[min(max(domain.DateOf(u.CreatedAt).DaysUntil(today), 0), historyDays-1)]++
+		age := max(domain.DateOf(u.CreatedAt).DaysUntil(today), 0)
+		c.joined[min(age, historyDays-1)]++ // the last element includes all older users
 		c.scores += u.Score
 		countIf(&c.Summary.HighRiskUsers, u.Score < domain.HighRiskBelow)
 		countIf(&c.Summary.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
 	}
 }
 
-// countMails adds simulated mails to the figures.
+// countMails adds simulated mails to the sums of their periods.
 func (c *client) countMails(simulations []simulation, today domain.Date) {
 	for i := range simulations {
 		s := &simulations[i]
-		c.all.count(s, 1<<20, today)
+		c.all.count(s, 1<<20, today) // more days than a mail can be old
 		c.days365.count(s, 365, today)
 		c.days90.count(s, 90, today)
 	}
@@ -57,8 +58,8 @@ func (m *mails) count(s *simulation, days int, today domain.Date) {
 	}
 }
 
-// computeTotals computes the totals in the client's row, after all of its users were counted. The rules are those of
-// package db.
+// computeTotals computes the totals in the client's row, after all of its users were counted. The rules are those by
+// which package db computes them.
 func (c *client) computeTotals(today domain.Date) {
 	for _, f := range c.frameworks {
 		c.Frameworks = append(c.Frameworks, f.FrameworkID)
@@ -91,7 +92,8 @@ func (s *simulation) sentWithin(days int, today domain.Date) bool {
 	return s.SentAt != nil && domain.DateOf(*s.SentAt).DaysUntil(today) < days
 }
 
-// computeTotals computes the totals in the user's row, and the risk, from the user's other rows.
+// computeTotals computes the totals in the user's row, and the risk, from the user's other rows. It also sets the row's
+// NameKey and UpdatedAt.
 func (u *user) computeTotals(today domain.Date) {
 	u.NameKey, u.UpdatedAt = domain.SortKey(domain.FullName(u.FirstName, u.LastName)), u.CreatedAt
 	var s domain.RiskSignals
@@ -109,7 +111,7 @@ func (u *user) computeTotals(today domain.Date) {
 	}
 }
 
-// countSimulations counts the user's simulated mails, and adds the signals.
+// countSimulations counts the user's simulated mails, also those of the last 365 days, and adds the signals.
 func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.simulations {
 		mail := &u.simulations[i]
@@ -117,11 +119,11 @@ func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 		if mail.SentAt == nil {
 			continue
 		}
-		thisYear := mail.sentWithin(365, today)
+		inYear := mail.sentWithin(365, today)
 		u.Phishing.Sent++
-		countIf(&u.Phishing.SentYear, thisYear)
+		countIf(&u.Phishing.SentYear, inYear)
 		countIf(&u.Phishing.Clicked, mail.countsAsClick())
-		countIf(&u.Phishing.ClickedYear, thisYear && mail.countsAsClick())
+		countIf(&u.Phishing.ClickedYear, inYear && mail.countsAsClick())
 		appendDay(&s.Reports, mail.ReportedAt)
 		appendDay(&s.Clicks, mail.ClickedAt)
 		appendDay(&s.Attachments, mail.AttachmentOpenedAt)
@@ -182,24 +184,25 @@ func (u *user) countReports(s *domain.RiskSignals) {
 	}
 }
 
-// countExposures adds the signals of the user's exposures.
+// countExposures adds the signals of the user's exposures: critical ones are of passwords, high ones of personal data,
+// medium ones of basic data.
 func (u *user) countExposures(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.exposures {
 		e := &u.exposures[i]
 		u.UpdatedAt = latestTime(u.UpdatedAt, e.FirstSeenAt, domain.OrZero(e.ResolvedAt))
 		open := e.ResolvedAt == nil
-		seen := domain.DateOf(e.FirstSeenAt).DaysUntil(today) <= 365
+		recent := domain.DateOf(e.FirstSeenAt).DaysUntil(today) <= 365
 		switch e.Severity {
 		case domain.SeverityCritical:
 			countIf(&s.UnresolvedCritical, open)
-			countIf(&s.SeenPasswordActive, open && seen)
-			countIf(&s.SeenPasswordResolved, !open && seen)
+			countIf(&s.SeenPasswordActive, open && recent)
+			countIf(&s.SeenPasswordResolved, !open && recent)
 		case domain.SeverityHigh:
 			countIf(&s.UnresolvedHigh, open)
-			countIf(&s.SeenPII, open && seen)
+			countIf(&s.SeenPII, open && recent)
 		case domain.SeverityMedium:
 			countIf(&s.UnresolvedMedium, open)
-			countIf(&s.SeenBasic, open && seen)
+			countIf(&s.SeenBasic, open && recent)
 		}
 	}
 }

@@ -33,11 +33,12 @@ func (u *user) newAssignment(spec courseSpec, at time.Time) assignment {
 // after a completion has passed. The reason is the framework assignment f or, if it is nil, the program.
 func (g *generator) addAssignments(u *user, spec courseSpec, b behaviour, at time.Time, f *db.FrameworkRow) {
 	a := u.newAssignment(spec, at)
-	if a.FromProgram = f == nil; f != nil {
+	a.FromProgram = f == nil
+	if f != nil {
 		a.Frameworks = append(a.Frameworks, f.ID)
 	}
 	for ; ; a.Round++ {
-		a.Frameworks = slices.Clone(a.Frameworks)
+		a.Frameworks = slices.Clone(a.Frameworks) // each round's own: addFrameworkTraining appends to them
 		a.CompletedAt = g.completionTime(&a, b)
 		u.training = append(u.training, a)
 		if a.CompletedAt.IsZero() || spec.Months <= 0 || u.Status != domain.Active {

@@ -10,6 +10,7 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	emails := &emailAllocator{domain: c.domain, taken: make(map[string]int, users)}
 	created := domain.DateOf(c.CreatedAt)
 	for i := range users {
+		// The user is created in the first six days of the client or later, but before today.
 		started := created.AddDays(g.between(0, min(5, created.DaysUntil(g.today)-2)) + 1)
 		if g.chance(0.45) {
 			started = started.AddDays(g.between(0, started.DaysUntil(g.today)-1))
@@ -29,7 +30,7 @@ func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	}
 }
 
-// newUser returns a user with a random language, name, email, job and role.
+// newUser returns a user with a random name, email, job and role. Most users have the given language.
 func (g *generator) newUser(language domain.Language, emails *emailAllocator) *user {
 	u := &user{}
 	u.Language, u.Overrides = language, []string{}

@@ -44,16 +44,15 @@ func (w *writer) exec(ctx context.Context, action, query string, args ...any) {
 	}
 }
 
-// clients writes clients with all their rows.
-func (w *writer) clients(ctx context.Context, clients []*client, program []courseSpec) error {
+// writeAll writes clients with all their rows.
+func (w *writer) writeAll(ctx context.Context, clients []*client, program []courseSpec) {
 	w.writeClients(ctx, clients, program)
-	w.users(ctx, flat(clients, func(c *client) []*user { return c.users }))
-	w.end(ctx, clients)
-	return w.err
+	w.writeUsers(ctx, flat(clients, func(c *client) []*user { return c.users }))
+	w.completeClients(ctx, clients)
 }
 
-// writeClients writes clients and those of their rows that must exist before their users, table by table in the order of the
-// foreign keys.
+// writeClients writes clients and those of their rows that must exist before their users, table by table in the order
+// of the foreign keys. It also sets the number of clients of all partners.
 func (w *writer) writeClients(ctx context.Context, clients []*client, program []courseSpec) {
 	copyRows(ctx, w, clients, func(c *client) []db.ClientRow { return just(c.ClientRow) })
 	w.exec(ctx, "count the clients of partners", `UPDATE partners AS p SET client_count =
@@ -71,22 +70,22 @@ func (w *writer) writeClients(ctx context.Context, clients []*client, program []
 	copyRows(ctx, w, clients, func(c *client) []invite { return c.invites })
 }
 
-// end updates the totals of clients, and writes their rows that refer to users. All users must have been written, and
-// computeTotals called.
-func (w *writer) end(ctx context.Context, clients []*client) {
+// completeClients updates the totals of clients, and writes their rows that refer to users. All users must have been
+// written, and computeTotals called.
+func (w *writer) completeClients(ctx context.Context, clients []*client) {
 	if w.err == nil {
 		w.err = pg.UpdateRows(ctx, w.db, "sum up clients", flat(clients, func(c *client) []db.ClientRow { return just(c.ClientRow) }))
 	}
 	copyRows(ctx, w, clients, func(c *client) []dayScore { return c.history })
-	w.collections(ctx, clients)
+	w.writeCollections(ctx, clients)
 	policies := flat(clients, func(c *client) []policy { return c.policies })
 	copyRows(ctx, w, policies, func(p policy) []policyRow { return just(p.policyRow) })
 	copyRows(ctx, w, policies, func(p policy) []signature { return p.signatures })
 	copyRows(ctx, w, clients, func(c *client) []db.ReportRow { return c.reports })
 }
 
-// users writes users with all of their rows.
-func (w *writer) users(ctx context.Context, users []*user) {
+// writeUsers writes users with all of their rows.
+func (w *writer) writeUsers(ctx context.Context, users []*user) {
 	copyRows(ctx, w, users, func(u *user) []db.UserRow { return just(u.UserRow) })
 	copyRows(ctx, w, users, func(u *user) []risk { return just(u.risk) })
 	copyRows(ctx, w, users, func(u *user) []assignment { return u.training })
@@ -98,8 +97,9 @@ func (w *writer) users(ctx context.Context, users []*user) {
 	copyRows(ctx, w, users, func(u *user) []db.SentEmailRow { return u.sent })
 }
 
-// collections writes the collections of clients, and deletes the deleted ones again.
-func (w *writer) collections(ctx context.Context, clients []*client) {
+// writeCollections writes the collections of clients. Then it deletes the deleted ones: other rows refer to them, and
+// the triggers of the table must run.
+func (w *writer) writeCollections(ctx context.Context, clients []*client) {
 	all := flat(clients, func(c *client) []collection { return c.collections })
 	copyRows(ctx, w, all, func(k collection) []db.CollectionRow { return just(k.CollectionRow) })
 	copyRows(ctx, w, all, func(k collection) []member { return k.members })

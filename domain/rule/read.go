@@ -28,8 +28,8 @@ type Reader struct {
 	Skip string
 }
 
-// Read reads text into the struct that dst points to, and adds the text's faults to f. The given members are true in
-// the map that it returns, without null members if NullIsAbsent is true. The map is nil if text is not a JSON object.
+// Read reads text into the struct that dst points to, and adds the text's faults to f. given has a key for each known
+// member of the text, and for Skip: true or, for a null with NullIsAbsent, false. It is nil if text is no JSON object.
 func (r Reader) Read(text []byte, dst any, f *Faults) (given map[string]bool) {
 	if !checkObject(text, f) {
 		return nil
@@ -76,9 +76,9 @@ func (r *valueReader) value(v reflect.Value, maxItems int) error {
 	return r.scalar(v)
 }
 
-// null reads a null. For an item of an array it is a fault, and also for a member that is not nullable, unless the
-// reader is Lenient or NullIsAbsent. For a nullable member it is a value: an Optional is then set. As a required member
-// may not be null, a strict reader also marks the member as blank, for the message of that fault.
+// null reads a null. It is a fault as an item of an array, and as a member that is not nullable, unless the reader is
+// Lenient or NullIsAbsent. A nullable Optional becomes a given nil. A strict reader also marks a nullable member as
+// blank: if the member is required, Check then says that it must not be null.
 func (r *valueReader) null(v reflect.Value) error {
 	if err := r.dec.SkipValue(); err != nil {
 		return err
@@ -102,8 +102,9 @@ func (r *valueReader) null(v reflect.Value) error {
 	return nil
 }
 
-// object reads the next value, an object, into the struct v, and returns the given members as Read does. An unknown
-// member other than Skip, and a repeated member, are faults unless the reader is Lenient.
+// object reads the next value, an object, into the struct v. given has a key for each known member: true or, for a null
+// with NullIsAbsent, false. An unknown member, except Skip in the outermost object, and a repeated member are faults
+// unless the reader is Lenient.
 func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error) {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, err
@@ -141,8 +142,8 @@ func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error)
 	return given, err
 }
 
-// array reads the next value, an array, into the slice v. It does not decode the items after the maximum, and replaces
-// the faults of the others with one fault of the array.
+// array reads the next value, an array, into the slice v. It does not decode the items after the first maxItems (0 for
+// no limit). If there are any, one fault of the array replaces the faults of its items.
 func (r *valueReader) array(v reflect.Value, maxItems int) error {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
@@ -170,27 +171,27 @@ func (r *valueReader) array(v reflect.Value, maxItems int) error {
 	return err
 }
 
-// scalar reads the next value with unmarshal, and marks a blank value (isBlank). A value that cannot be decoded is a
-// fault, and so is a value of an enum that is not in its list, unless the reader is Lenient.
+// scalar reads the next value with unmarshal. A value that cannot be decoded is a fault, and so is a value of an enum
+// that is not in its list, unless the reader is Lenient. A blank value is also marked as blank: if the member is
+// required, Check then says that it must not be blank.
 func (r *valueReader) scalar(v reflect.Value) error {
 	raw, err := r.dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	switch err := unmarshal(raw, v); {
-	case err != nil:
+	if err := unmarshal(raw, v); err != nil {
 		message := "must be " + jsonTypeName(v.Type())
 		if fault, ok := errors.AsType[domain.Fault](err); ok {
 			message = string(fault)
 		}
 		r.fault(message)
-	case isBlank(v):
+		return nil
+	}
+	if isBlank(v) {
 		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notBlank)
-		fallthrough
-	default:
-		if enum, ok := v.Interface().(Enum); ok && !r.Lenient && !EnumHas(enum, v.String()) {
-			r.fault(EnumMessage(enum))
-		}
+	}
+	if enum, ok := v.Interface().(Enum); ok && !r.Lenient && !EnumHas(enum, v.String()) {
+		r.fault(EnumMessage(enum))
 	}
 	return nil
 }
@@ -222,7 +223,7 @@ func unmarshal(raw jsontext.Value, v reflect.Value) error {
 		v.SetString(string(text))
 		return nil
 	}
-	return json.Unmarshal(raw, target)
+	return json.Unmarshal(raw, target) // such as a string for an integer, which is an error
 }
 
 // isBlank reports whether a value is the zero value of its type, or a text of white space.

@@ -39,7 +39,8 @@ type Enum interface{ Values() []string }
 // registered with it while operations are declared, before any input is validated.
 var checks = newChecks()
 
-// newChecks returns a validator with the rules of the package comment.
+// newChecks returns a validator with the rules that this package adds, such as name. Its faults have the wire names of
+// fields. The rule past takes the latest valid time from the context (latestKey).
 func newChecks() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(WireName)
@@ -102,17 +103,14 @@ var registeredOptionals = struct {
 	types map[reflect.Type]bool
 }{types: map[reflect.Type]bool{}}
 
-// registerOptionals registers the Optional types of a body's fields with checks. It registers each type once:
-// registering is not safe while inputs are validated, and operations may be declared again at that time.
-func registerOptionals(body reflect.Type) {
-	if body.Kind() != reflect.Struct {
-		return
-	}
-
+// registerOptionals registers the Optional types of a struct's fields with checks, which then applies the rules of such
+// a field to its value (pointerOf). It registers each type once: registering is not safe while inputs are validated,
+// and operations may be declared again at that time.
+func registerOptionals(structType reflect.Type) {
 	registeredOptionals.Lock()
 	defer registeredOptionals.Unlock()
-	for i := range body.NumField() {
-		t := body.Field(i).Type
+	for i := range structType.NumField() {
+		t := structType.Field(i).Type
 		zero := reflect.Zero(t).Interface()
 		if _, ok := zero.(Optional); ok && !registeredOptionals.types[t] {
 			checks.RegisterCustomTypeFunc(pointerOf, zero)
@@ -121,8 +119,8 @@ func registerOptionals(body reflect.Type) {
 	}
 }
 
-// pointerOf returns the value to which the rules of an Optional apply, as Optional.Pointer does, but without copying
-// the value if v is addressable.
+// pointerOf returns a pointer to the value of an Optional, to which the rules of the field apply; a nil pointer for an
+// absent member. If v is addressable, the pointer is into v, so that the value is not copied.
 func pointerOf(v reflect.Value) any {
 	if !v.CanAddr() {
 		return v.Interface().(Optional).Pointer()
@@ -131,7 +129,7 @@ func pointerOf(v reflect.Value) any {
 	if o.IsZero() {
 		return o.Pointer()
 	}
-	return o.MarkGiven()
+	return o.MarkGiven() // it is given already: this only returns the pointer
 }
 
 // Optional is any domain.Optional.
@@ -153,7 +151,8 @@ type Rules struct {
 	goNames  map[string]string // names of fields by their wire names
 }
 
-// Of returns the rules of a struct type, with those of the structs in it.
+// Of returns the rules of a struct type, with those of the structs in it. It registers the Optional types of their
+// fields with checks.
 func Of(t reflect.Type) *Rules {
 	r := &Rules{declared: hasRules(t), cleaners: cleanersOf(t, nil), goNames: map[string]string{}}
 	for i := range t.NumField() {
@@ -167,7 +166,7 @@ func Of(t reflect.Type) *Rules {
 	return r
 }
 
-// Clean normalizes the texts of v, a pointer to a struct, to the form in which they are stored, as Check does.
+// Clean normalizes the texts of v, a pointer to a struct, to the form in which they are stored. Check begins with it.
 func (r *Rules) Clean(v any) {
 	for _, c := range r.cleaners {
 		c.clean(reflect.ValueOf(v).Elem())
@@ -177,9 +176,10 @@ func (r *Rules) Clean(v any) {
 // latestKey is the context key of the latest time that is valid by the rule past.
 type latestKey struct{}
 
-// Check normalizes the texts of v, a pointer to a struct, as Clean does, checks v with now as the current time, and
-// adds the faults to f, without those inside an object, array or body that has a fault already. It checks only the
-// fields with the wire names in only; all fields if only is nil. An error means that v could not be checked.
+// Check normalizes the texts of v, a pointer to a struct (Clean), checks v by its rules, and adds the faults to f. By
+// the rule past, a time may be up to domain.SignalLead after now. Check leaves out faults inside an object, array or
+// body that has a fault already. It checks only the fields with the wire names in only; all fields if only is nil. An
+// error means that v could not be checked.
 func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
 	r.Clean(v)
 	ctx := context.WithValue(context.Background(), latestKey{}, now.Add(domain.SignalLead))
@@ -256,8 +256,8 @@ func faultMessage(fault validator.FieldError, blank string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
 	case "filled", "required", "required_if":
-		// Of texts, white space and an item of a list are blank; an empty member may be absent.
-		text, _ := fault.Value().(string)
+		// If blank is empty, the value tells: white space and an empty item are blank, an empty member may be absent.
+		text, _ := fault.Value().(string) // if it is not "", it is white space
 		if isItem := strings.HasSuffix(fault.Namespace(), "]"); blank == "" && (text != "" || isItem) {
 			return notBlank
 		}
@@ -357,7 +357,7 @@ func cleanersOf(t reflect.Type, index []int) (list []cleaner) {
 		case slices.Contains(rules, "email"):
 			list = append(list, cleaner{fieldIndex, cleanEmail})
 		case slices.Contains(rules, "name") && slices.Contains(rules, "filled"):
-			list = append(list, cleaner{fieldIndex, cleanNameUnlessBlank})
+			list = append(list, cleaner{fieldIndex, cleanNameUnlessBlank}) // filled has a message for blank names
 		case slices.Contains(rules, "name"):
 			list = append(list, cleaner{fieldIndex, domain.CleanName})
 		}
