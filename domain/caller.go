@@ -54,7 +54,7 @@ func WithCaller(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// WithRequest is WithCaller for a request that has an id.
+// WithRequest returns a context in which c makes the request with the given id.
 func WithRequest(ctx context.Context, c *Caller, id string) context.Context {
 	return &request{ctx, c, id}
 }

@@ -44,27 +44,29 @@ type (
 
 // The prefixes that callers see are in decisions 1.2. Those of partners, keys, invites, messages, sync runs and
 // exposures are internal.
-func (PartnerKind) words() kindWords             { return kindWords{"par", "partner"} }
-func (KeyKind) words() kindWords                 { return kindWords{"key", "key"} }
-func (ClientKind) words() kindWords              { return kindWords{"cli", "client"} }
-func (UserKind) words() kindWords                { return kindWords{"usr", "user"} }
-func (AdminKind) words() kindWords               { return kindWords{"adm", "admin"} }
-func (InviteKind) words() kindWords              { return kindWords{"inv", "invite"} }
-func (CollectionKind) words() kindWords          { return kindWords{"col", "collection"} }
-func (GroupKind) words() kindWords               { return kindWords{"grp", "group"} }
-func (PolicyKind) words() kindWords              { return kindWords{"pol", "policy"} }
-func (FrameworkAssignmentKind) words() kindWords { return kindWords{"fwa", "framework assignment"} }
-func (ReportKind) words() kindWords              { return kindWords{"rep", "report"} }
-func (ReportedEmailKind) words() kindWords       { return kindWords{"rpe", "reported email"} }
-func (WebhookKind) words() kindWords             { return kindWords{"whk", "webhook"} }
-func (EventKind) words() kindWords               { return kindWords{"evt", "event"} }
-func (ResultKind) words() kindWords              { return kindWords{"phr", "phishing result"} }
-func (CourseKind) words() kindWords              { return kindWords{"crs", "course"} }
-func (TemplateKind) words() kindWords            { return kindWords{"tpl", "template"} }
-func (MessageKind) words() kindWords             { return kindWords{"msg", "message"} }
-func (SyncRunKind) words() kindWords             { return kindWords{"syn", "sync run"} }
-func (DeliveryKind) words() kindWords            { return kindWords{"dlv", "delivery"} }
-func (ExposureKind) words() kindWords            { return kindWords{"exp", "exposure"} }
+func (PartnerKind) words() kindWords    { return kindWords{prefix: "par", noun: "partner"} }
+func (KeyKind) words() kindWords        { return kindWords{prefix: "key", noun: "key"} }
+func (ClientKind) words() kindWords     { return kindWords{prefix: "cli", noun: "client"} }
+func (UserKind) words() kindWords       { return kindWords{prefix: "usr", noun: "user"} }
+func (AdminKind) words() kindWords      { return kindWords{prefix: "adm", noun: "admin"} }
+func (InviteKind) words() kindWords     { return kindWords{prefix: "inv", noun: "invite"} }
+func (CollectionKind) words() kindWords { return kindWords{prefix: "col", noun: "collection"} }
+func (GroupKind) words() kindWords      { return kindWords{prefix: "grp", noun: "group"} }
+func (PolicyKind) words() kindWords     { return kindWords{prefix: "pol", noun: "policy"} }
+func (FrameworkAssignmentKind) words() kindWords {
+	return kindWords{prefix: "fwa", noun: "framework assignment"}
+}
+func (ReportKind) words() kindWords        { return kindWords{prefix: "rep", noun: "report"} }
+func (ReportedEmailKind) words() kindWords { return kindWords{prefix: "rpe", noun: "reported email"} }
+func (WebhookKind) words() kindWords       { return kindWords{prefix: "whk", noun: "webhook"} }
+func (EventKind) words() kindWords         { return kindWords{prefix: "evt", noun: "event"} }
+func (ResultKind) words() kindWords        { return kindWords{prefix: "phr", noun: "phishing result"} }
+func (CourseKind) words() kindWords        { return kindWords{prefix: "crs", noun: "course"} }
+func (TemplateKind) words() kindWords      { return kindWords{prefix: "tpl", noun: "template"} }
+func (MessageKind) words() kindWords       { return kindWords{prefix: "msg", noun: "message"} }
+func (SyncRunKind) words() kindWords       { return kindWords{prefix: "syn", noun: "sync run"} }
+func (DeliveryKind) words() kindWords      { return kindWords{prefix: "dlv", noun: "delivery"} }
+func (ExposureKind) words() kindWords      { return kindWords{prefix: "exp", noun: "exposure"} }
 
 // ID is the id of an object of kind K. It is a UUID, of version 7 for objects that this service created. Its text form,
 // which callers treat as opaque, is the kind's prefix, an underscore, and the UUID in 26 digits of lower-case Crockford

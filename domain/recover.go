@@ -26,7 +26,7 @@ func Recover(ctx context.Context, log *slog.Logger, action string, work func() e
 	return work()
 }
 
-// RecoverValue is Recover for work that returns a value.
+// RecoverValue is Recover for work that also returns a value. After a panic the value is zero.
 func RecoverValue[T any](
 	ctx context.Context, log *slog.Logger, action string, work func() (T, error),
 ) (value T, err error) {

@@ -63,7 +63,7 @@ func (t ReportType) DefaultPeriod(today Date) ReportPeriod {
 	if t != MonthlyReport {
 		return ReportPeriod{Start: today.AddDays(-89), End: today}
 	}
-	end := today.AddDays(-today.Time().Day())
+	end := today.AddDays(-today.Time().Day()) // the last day of the previous month
 	return ReportPeriod{Start: end.AddDays(1 - end.Time().Day()), End: end}
 }
 
@@ -154,7 +154,7 @@ func (r Report) Expired(now time.Time) bool { return now.Sub(r.CreatedAt) > Repo
 // Previous returns the period of the same length before p or, if p is a calendar month, the previous month.
 func (p ReportPeriod) Previous() ReportPeriod {
 	end := p.Start.AddDays(-1)
-	if p.Start == monthOf(p.Start) && p.End.AddDays(1) == monthOf(p.Start.AddDays(31)) {
+	if p.Start == monthOf(p.Start) && p.End.AddDays(1) == monthOf(p.Start.AddDays(31)) { // a calendar month
 		return ReportPeriod{Start: monthOf(end), End: end}
 	}
 	return ReportPeriod{Start: end.AddDays(-p.Start.DaysUntil(p.End)), End: end}

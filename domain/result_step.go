@@ -133,8 +133,8 @@ func (r *Result) FellAt() *time.Time {
 	return first
 }
 
-// Counts returns the counts, each 0 or 1, that the result adds to the counters of the day
-// on which it was sent; all are 0 if it was not sent.
+// Counts returns the counts, each 0 or 1, that the result adds to the counters of the day on which it was sent; all are
+// 0 if it was not sent. An opened attachment counts as a click.
 func (r *Result) Counts() (c PhishingCounts) {
 	if r.SentAt == nil {
 		return c

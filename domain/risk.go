@@ -34,7 +34,7 @@ var (
 	GradeFloors  = []int{400, 600, 700, 800}
 )
 
-// GradeOf returns the grade of the score of a user, or of an average score.
+// GradeOf returns the grade of the score of a user, or of an average score: the best grade whose floor it reaches.
 func GradeOf(score int) Grade {
 	n := 0
 	for n < len(GradeFloors) && score >= GradeFloors[n] {

@@ -195,7 +195,7 @@ func cleanAddress(p Optional[string]) *string {
 	return text
 }
 
-// Merge overwrites the fields of r with the fields of a later read that are not nil.
+// Merge overwrites the fields of r with those fields of a later read that are not nil.
 func (r *AccountRecord) Merge(later AccountRecord) {
 	into, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(later)
 	for i := range from.NumField() {

@@ -57,7 +57,7 @@ func (d *random) at(day domain.Date) time.Time {
 // times of their objects. The demonstration has the same ids on every day, because shift makes its times relative to
 // ExampleDay: so the documentation can name them.
 func newID[K domain.Kind](d *random, at time.Time) (id domain.ID[K]) {
-	binary.BigEndian.PutUint64(id[:8], uint64(at.Add(-d.shift).UnixMilli())<<16|7<<12|d.Uint64N(1<<12))
-	binary.BigEndian.PutUint64(id[8:], 2<<62|d.Uint64N(1<<62))
+	binary.BigEndian.PutUint64(id[:8], uint64(at.Add(-d.shift).UnixMilli())<<16|7<<12|d.Uint64N(1<<12)) // version 7
+	binary.BigEndian.PutUint64(id[8:], 2<<62|d.Uint64N(1<<62))                                          // variant 2
 	return id
 }
