@@ -70,8 +70,8 @@ func MayBeAPIKey(text string) bool {
 	return err == nil
 }
 
-// APIKeyPrefix returns the part of a key that is stored in clear and shown in lists. If the text is too short, it
-// returns "".
+// APIKeyPrefix returns the part of a key that is stored in clear and shown in lists: its start, such as papi_, and
+// keyShown characters. If the text is too short, it returns "".
 func APIKeyPrefix(key string) string {
 	shown := len(oldKeyStart) + keyShown
 	if strings.HasPrefix(key, keyStart) {

@@ -33,7 +33,7 @@ func (ResultStatus) Values() []string {
 	)
 }
 
-// Beyond reports whether the state is a later one than other.
+// Beyond reports whether the state comes after other in the order of Values.
 func (s ResultStatus) Beyond(other ResultStatus) bool {
 	order := s.Values()
 	return slices.Index(order, string(s)) > slices.Index(order, string(other))

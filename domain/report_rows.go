@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// Within returns the start of the period's first day (UTC), and the start of the day
-// after its last, which is outside the period.
+// Within returns the start of the period's first day (UTC), and the start of the day after its last, which is outside
+// the period.
 func (p ReportPeriod) Within() (since, until time.Time) {
 	return p.Start.Time(), p.End.AddDays(1).Time()
 }

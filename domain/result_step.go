@@ -34,8 +34,8 @@ const scannersWithin = 2 * time.Second
 // TooSoon reports whether at is before sent, or less than scannersWithin after it.
 func TooSoon(sent, at time.Time) bool { return at.Sub(sent) < scannersWithin }
 
-// scannerRule returns the rule by which the step is a scanner's: s.Automated, or ByHaste for
-// an open or click that is TooSoon after the sending; empty for a person.
+// scannerRule returns the rule by which the step is a scanner's: s.Automated, or ByHaste for an open or click that is
+// TooSoon after the sending; empty for a person.
 func (s ResultStep) scannerRule(sent time.Time) AutomatedReason {
 	if s.Automated == "" && s.opens() && TooSoon(sent, s.At) {
 		return ByHaste
@@ -110,7 +110,7 @@ func (r Result) Advance(s ResultStep) (Result, bool) {
 	return r, true
 }
 
-// timeOf returns the field with the time of an open, a click or a submission of credentials.
+// timeOf returns a pointer to the field with the time of an open, a click or a submission of credentials.
 func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	switch kind {
 	case MailOpened:

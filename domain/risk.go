@@ -319,7 +319,7 @@ func (a *Assessment) addConduct(s RiskSignals, today Date) {
 	a.Deltas[realPhishAt] = a.Role.delta(min(25*realPhish, 100))
 }
 
-// addTraining sets the deltas and tallies of completed courses and of dormancy.
+// addTraining sets the deltas and tallies of completed courses and of dormancy (decisions 6).
 func (a *Assessment) addTraining(s RiskSignals, today Date) {
 	completed, weight := trainingWeights.count(s.Completions, today)
 	a.Tallies.CoursesCompleted = completed

@@ -88,8 +88,8 @@ func ClassifyRole(jobTitle, department, email string) Role {
 	return RoleStandard
 }
 
-// roleIn returns the role that the text of one field indicates: RoleExecutive for a chief
-// officer, or else the role of the first rule that applies. found is false without any.
+// roleIn returns the role that the text of the field where indicates: RoleExecutive for a chief officer, or else the
+// role of the first rule that is for this field and applies. found is false if there is none.
 func roleIn(text words, where place) (role Role, found bool) {
 	if text.isChief() {
 		return RoleExecutive, true

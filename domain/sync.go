@@ -94,8 +94,8 @@ const (
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether the guard stops a run that would deactivate this number of the directory's active users.
-// users is the number of all active users of the directory.
+// SyncGuarded reports whether the guard stops a run because it would deactivate more than guardFew of the directory's
+// active users, and more than guardShare percent of them. users is the number of them.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }

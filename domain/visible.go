@@ -68,8 +68,7 @@ func (e *Escaper) AppendRest(b, rest []byte) []byte {
 	return b
 }
 
-// isVisible reports whether a character is not escaped. A selector of an emoji's form is visible after a visible
-// character only.
+// isVisible reports whether a character is not escaped. A selector of an emoji is visible only after a visible one.
 func (e *Escaper) isVisible(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

@@ -17,7 +17,7 @@ type writer struct {
 // copyAtOnce is the number of parents whose rows copyRows copies in one statement.
 const copyAtOnce = 2000
 
-// copyRows copies rowsOf(parent) for each of parents into Row's table.
+// copyRows copies rowsOf(parent) for each of parents into Row's table. After an error of w it does nothing.
 func copyRows[P, Row any](ctx context.Context, w *writer, parents []P, rowsOf func(P) []Row) {
 	for chunk := range slices.Chunk(parents, copyAtOnce) {
 		if w.err == nil {
@@ -37,7 +37,7 @@ func flat[P, T any](list []P, rowsOf func(P) []T) (all []T) {
 // just returns a list of one row, for rows without a parent.
 func just[Row any](row Row) []Row { return []Row{row} }
 
-// exec executes a statement. action is its name.
+// exec executes a statement, which action names in errors. After an error of w it does nothing.
 func (w *writer) exec(ctx context.Context, action, query string, args ...any) {
 	if w.err == nil {
 		_, w.err = pg.Exec(ctx, w.db, action, pg.SQL(query, args...))

@@ -380,8 +380,8 @@ func cleanEmail(text string) string {
 	return text
 }
 
-// clean normalizes a text, a pointer to a text, or all texts of a map. It replaces a
-// pointer and does not change its text, which other values may point to as well.
+// clean normalizes a text, a pointer to a text, or all texts of a map. It replaces a pointer and does not change its
+// text, which other values may point to as well.
 func (c cleaner) clean(input reflect.Value) {
 	v := input.FieldByIndex(c.index)
 	if v.Kind() == reflect.Map {
