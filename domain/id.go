@@ -164,8 +164,8 @@ func ParseID[K Kind](text string) (id ID[K], err error) {
 	return id, err
 }
 
-// UUID returns the id as UUID text in the canonical form, in lower case. v1 shows the ids of users, admins and messages
-// so.
+// UUID returns the id as UUID text in the canonical form, in lower case, as v1 shows the ids of users, admins and
+// messages.
 func (id ID[K]) UUID() string {
 	var b [36]byte
 	hex.Encode(b[0:8], id[0:4])

@@ -59,7 +59,7 @@ func MayBeAPIKey(text string) bool {
 		return len(digits) == keyRandom+keyChecksum && strings.Trim(digits, base62) == "" &&
 			checksumOf([]byte(digits[:keyRandom])) == digits[keyRandom:]
 	}
-	if name, ok := strings.CutPrefix(text, demoKeyStart); ok && len(name) <= 16 {
+	if name, ok := strings.CutPrefix(text, demoKeyStart); ok && len(name) <= 16 { // a longer one may be an old key
 		return name != "" && strings.Trim(name, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 	}
 	secret, ok := strings.CutPrefix(text, oldKeyStart)

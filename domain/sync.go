@@ -229,11 +229,8 @@ func (u User) WithAccount(r *AccountRecord, source UserSource, email string) Use
 	set("first_name", &u.FirstName, r.First)
 	set("last_name", &u.LastName, r.Last)
 	setNullable := func(field string, target **string, value *string) {
-		if value == nil || slices.Contains(u.Overrides, field) {
-			return
-		}
-		if *target = value; *value == "" {
-			*target = nil
+		if value != nil && !slices.Contains(u.Overrides, field) {
+			*target = OrNil(*value)
 		}
 	}
 	setNullable("department", &u.Department, r.Department)

@@ -87,7 +87,7 @@ func CleanEmail(text string) (string, bool) {
 	return email, utf8.RuneCountInString(email) <= MaxEmail
 }
 
-// isVisible reports whether a reader sees the character; not so a space, and not utf8.RuneError.
+// isVisible reports whether a reader sees the character. A space and utf8.RuneError are not visible.
 func isVisible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank && r != utf8.RuneError &&

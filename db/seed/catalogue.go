@@ -56,7 +56,7 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 		return nil, err
 	}
 	for _, spec := range required {
-		spec.Position += len(c.required[spec.Framework]) // unique positions make the order unique
+		spec.Position += len(c.required[spec.Framework]) // unique, to order courses that are due on one day
 		c.required[spec.Framework] = append(c.required[spec.Framework], spec)
 	}
 	if c.templates, err = ownTemplates(); err != nil {
@@ -84,5 +84,5 @@ func ownTemplates() (map[domain.Language][]*template, error) {
 		}
 		templates[t.Language] = append(templates[t.Language], &template{id: t.ID, from: from.Address, subject: t.Subject})
 	}
-	return templates, err
+	return templates, err // of OwnTemplates, which then returns none
 }

@@ -107,7 +107,7 @@ func markRefreshed(ctx context.Context, d *db.DB, today domain.Date) error {
 		ON CONFLICT DO NOTHING`, today, today.Time()))
 }
 
-// newPartner creates a partner with an admin for each of roles, and writes them.
+// newPartner creates a partner with an admin for each of roles, and writes them. w keeps an error.
 func (g *generator) newPartner(
 	ctx context.Context, w *writer, name, domainName string, daysOld int, roles ...domain.AdminRole,
 ) db.PartnerRow {

@@ -78,5 +78,5 @@ func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []
 			return err
 		}
 	}
-	return err
+	return err // of the query, which then has no rows
 }

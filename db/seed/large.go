@@ -222,9 +222,9 @@ type largeClient struct {
 	mails *generator // nil if no mails are added
 }
 
-// client generates the i-th client of a run, with a number of users without history, a collection and a policy. The
-// clients were created at even intervals, the first one oldestClient days ago. Random values for mails are of a stream
-// of their own, so that the other data are the same without mails.
+// client generates the i-th client of a run, with a number of users without history and, if more than four are active,
+// a collection and a policy. The clients were created at even intervals, the first one oldestClient days ago. Random
+// values for mails are of a stream of their own, so that the other data are the same without mails.
 func (r *largeRun) client(i, users int) *largeClient {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}

@@ -206,7 +206,7 @@ func (g *generator) addShowcaseAdmins(c *client) {
 	g.addInvite(c, "former.helpdesk", domain.FullRole, 300, true)
 }
 
-// recordShowcaseEmails adds mails of every type to the first user, recent and old ones.
+// recordShowcaseEmails adds mails of most types to the first user, recent and old ones.
 func (g *generator) recordShowcaseEmails(c *client) {
 	u := c.users[0]
 	for i, kind := range []domain.MessageType{"training-invite", "phishing", "phish-reminder", "certificate",

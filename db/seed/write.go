@@ -44,7 +44,7 @@ func (w *writer) exec(ctx context.Context, action, query string, args ...any) {
 	}
 }
 
-// writeAll writes clients with all their rows.
+// writeAll writes clients with all their rows. w keeps an error.
 func (w *writer) writeAll(ctx context.Context, clients []*client, program []courseSpec) {
 	w.writeClients(ctx, clients, program)
 	w.writeUsers(ctx, flat(clients, func(c *client) []*user { return c.users }))
