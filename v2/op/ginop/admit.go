@@ -65,8 +65,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudg
 	return nil, keyBudget, err
 }
 
-// setKeyExpires sets X-API-Key-Expires, in its documented spelling, if the caller's key expires within
-// domain.KeyEndsSoon.
+// setKeyExpires sets X-API-Key-Expires, in its documented spelling, if the key expires within domain.KeyEndsSoon.
 func setKeyExpires(c *gin.Context, caller *domain.Caller, now time.Time) {
 	if end := caller.ExpiresAt; !end.IsZero() && end.Sub(now) <= domain.KeyEndsSoon {
 		text, _ := domain.At(end).MarshalText() // never fails
@@ -114,10 +113,8 @@ func (e *Edge) chargeUnauthenticated(c *gin.Context, counted bool, err error) er
 
 // checkNetwork returns Unauthorized if the key has networks, and none of them includes the address of the request.
 func checkNetwork(caller *domain.Caller, c *gin.Context) error {
-	if len(caller.Networks) == 0 {
-		return nil
-	}
-	if domain.Networks(caller.Networks).Contain(domain.AddressFrom(c.Request.Context())) {
+	address := domain.AddressFrom(c.Request.Context())
+	if len(caller.Networks) == 0 || domain.Networks(caller.Networks).Contain(address) {
 		return nil
 	}
 	return &domain.Error{

@@ -54,9 +54,9 @@ func (e *Edge) auditWrite(
 	})
 }
 
-// setObject sets the object, client and user of an audit entry from the output, as far as the output shows them (see
-// idIndex). A client that the path names stays, unless the output itself is a client. If the path names none, it is
-// that of op.OfClient or of the output's field ClientID.
+// setObject completes an audit entry from the output. If the output has an id (idIndex), its object becomes the entry's
+// object and, if it is a client or a user, the entry's client or user. Without a client, the entry gets that of
+// op.OfClient or of the output's field ClientID.
 func setObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	if output, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
 		entry.Client = output.BudgetClient()

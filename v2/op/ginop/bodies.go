@@ -23,33 +23,33 @@ const largeBody = 64 << 10
 
 // acquireForKey acquires n bytes of the key's share.
 func (t *turn) acquireForKey(ctx context.Context, n int64) error {
-	return t.keep(t.edge.bodies.keys.acquire(ctx, t.caller.Key, n, turnWithin,
+	return t.keep(t.edge.bodies.keys.acquire(ctx, t.caller.Key, n, turnTimeout,
 		busy("the bodies of requests with this key have more than 16 MiB")))
 }
 
 // acquireForOthers acquires n bytes of the partner's and the process's shares.
 func (t *turn) acquireForOthers(ctx context.Context, n int64) error {
-	err := t.keep(t.edge.bodies.partners.acquire(ctx, t.caller.Partner, n, turnWithin,
+	err := t.keep(t.edge.bodies.partners.acquire(ctx, t.caller.Partner, n, turnTimeout,
 		busy("the bodies of requests with keys of this partner have more than 64 MiB")))
 	if err != nil {
 		return err
 	}
-	return t.keep(acquire(ctx, t.edge.bodies.all, n, turnWithin,
+	return t.keep(acquire(ctx, t.edge.bodies.all, n, turnTimeout,
 		overloaded("too many bodies are under way; try again in a moment")))
 }
 
 // receiveBounded reads a body of the declared length; -1 if none is declared. A body over op.MaxBody is
-// PayloadTooLarge, and one that ends early InvalidRequest. Each byte takes weight units of the shares. The units of a
-// declared length are acquired from the key's share at once; those of the partner and the process, and of the key if no
-// length is declared, as bytes arrive, in a few steps. A large body takes a quarter more of the partner and the
-// process, for the garbage that parsing leaves.
+// PayloadTooLarge, and one that ends early InvalidRequest. Each byte takes weight units of the shares of the key, the
+// partner and the process. They are acquired in a few steps (nextStep) as bytes arrive; only those of the key are
+// acquired at once if the length is declared. A large body takes a quarter more of the partner and the process, for the
+// garbage that parsing leaves.
 func (t *turn) receiveBounded(ctx context.Context, body io.Reader, length, weight int64) ([]byte, error) {
-	most := length
+	maxLen := length
 	switch {
 	case length > op.MaxBody:
 		return nil, errTooLarge
 	case length < 0:
-		most = op.MaxBody
+		maxLen = op.MaxBody
 	default:
 		if err := t.acquireForKey(ctx, length*weight); err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func (t *turn) receiveBounded(ctx context.Context, body io.Reader, length, weigh
 	var read []byte
 	for acquired := int64(0); ; { // bytes, before their weight
 		if len(read) == cap(read) {
-			next := nextStep(acquired, most)
+			next := nextStep(acquired, maxLen)
 			if length < 0 {
 				if err := t.acquireForKey(ctx, (next-acquired)*weight); err != nil {
 					return nil, err
@@ -78,7 +78,7 @@ func (t *turn) receiveBounded(ctx context.Context, body io.Reader, length, weigh
 		n, err := body.Read(read[len(read):cap(read)])
 		read = read[:len(read)+n]
 		switch {
-		case int64(len(read)) > most:
+		case int64(len(read)) > maxLen:
 			return nil, errTooLarge
 		case err == io.EOF:
 			return read, nil
@@ -88,17 +88,17 @@ func (t *turn) receiveBounded(ctx context.Context, body io.Reader, length, weigh
 	}
 }
 
-// nextStep returns the number of bytes, in total, to acquire after the acquired ones have arrived; most is the maximum.
-// It is small at first, as the body may stall, and then the whole of a large body: several bodies that hold much and
-// wait for more would deadlock.
-func nextStep(acquired, most int64) int64 {
+// nextStep returns how many bytes of a body, in total, to acquire after the acquired ones have arrived; maxLen is its
+// maximum. The first step is small, as the body may stall. The last one is all of a large body: if several bodies held
+// much and waited for more, they would deadlock.
+func nextStep(acquired, maxLen int64) int64 {
 	switch {
 	case acquired == 0:
-		return min(4<<10, most)
+		return min(4<<10, maxLen)
 	case acquired < largeBody:
-		return min(largeBody, most)
+		return min(largeBody, maxLen)
 	}
-	return most
+	return maxLen
 }
 
 var errTooLarge = &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}

@@ -48,8 +48,7 @@ func (b budget) remaining() int64 { return max(b.limit-b.count, 0) }
 // exceeded reports whether the last counted request is over the limit.
 func (b budget) exceeded() bool { return b.count > b.limit }
 
-// budgets counts requests in a store that replicas may share. While the shared store cannot be reached, the process
-// uses a local one.
+// budgets counts requests in a store that replicas may share or, while that cannot be reached, in a local one.
 type budgets struct {
 	store        Store
 	local        Store
@@ -108,8 +107,9 @@ func setBudgetHeaders(c *gin.Context, b budget) {
 
 // refusal returns RateLimited for a budget that is used up. what says which requests the budget counts.
 func (b *budgets) refusal(state budget, what string) *domain.Error {
+	wait := max(state.end.Sub(b.clock.Now()), time.Nanosecond) // 0 would mean that there is no Retry-After
 	return &domain.Error{
-		Code: domain.RateLimited, RetryAfter: max(state.end.Sub(b.clock.Now()), 1),
+		Code: domain.RateLimited, RetryAfter: wait,
 		Message: "more than " + strconv.FormatInt(state.limit, 10) + " requests a minute " + what,
 	}
 }
@@ -133,7 +133,7 @@ func newMemory(clock domain.Clock) *memory {
 	return &memory{clock: clock, windows: map[string]*windowCount{}}
 }
 
-// Add implements Store. It never fails.
+// Add adds n to the count of a name, never below 0, and returns it with the end of its window. Its error is always nil.
 func (m *memory) Add(_ context.Context, name string, n int64, window time.Duration) (int64, time.Time, error) {
 	now := m.clock.Now()
 	m.mu.Lock()
@@ -143,7 +143,7 @@ func (m *memory) Add(_ context.Context, name string, n int64, window time.Durati
 	w, ok := m.windows[name]
 	if !ok || !now.Before(w.end) {
 		w = &windowCount{end: now.Add(window)}
-		if n > 0 {
+		if n > 0 { // only a request begins a window
 			m.windows[name] = w
 		}
 	}

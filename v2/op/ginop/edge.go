@@ -30,8 +30,7 @@ type Config struct {
 	// rest of that request's work; see db.Reserve and db.Finish.
 	Reserve func(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error)
 	Finish  Once
-	// Secrets encrypts recorded outcomes that hold secrets. Nil means that there is no encryption key: then such an
-	// outcome is an error.
+	// Secrets encrypts recorded outcomes that hold secrets. Nil means no encryption key: such an outcome is an error.
 	Secrets Sealer
 	// Reach returns NotFound for a client or a user, unless zero, to which the caller has no access. It is called
 	// before a recorded answer is replayed; nil disables the check.
@@ -75,8 +74,7 @@ type Edge struct {
 	lookUps  *memory // see allowLookup
 	progress bounds
 	bodies   bounds // in bytes
-	// parsing bounds the large bodies that are parsed at a time to half of the processors, so that other requests have
-	// the rest.
+	// parsing bounds the large bodies that are parsed at a time, so that other requests have half of the processors.
 	parsing *semaphore.Weighted
 	// draining bounds the requests whose bodies are drained after a 413.
 	draining *semaphore.Weighted
@@ -102,7 +100,7 @@ type Answered struct {
 // must not block. Watch must be called before the first request.
 func (e *Edge) Watch(fn func(Answered)) { e.watchers = append(e.watchers, fn) }
 
-// NewEdge returns an edge without surfaces.
+// NewEdge returns an edge without surfaces. A nil Clock is the system's, and a nil Address returns "".
 func NewEdge(c Config) *Edge {
 	if c.Clock == nil {
 		c.Clock = domain.SystemClock{}
@@ -114,7 +112,7 @@ func NewEdge(c Config) *Edge {
 		Config: c, budgets: newBudgets(c.Shared, c.Clock, c.Log), lookUps: newMemory(c.Clock),
 		progress: newBounds(keyInProgress, partnerInProgress, allInProgress),
 		bodies:   newBounds(keyBodies, partnerBodies, allBodies),
-		parsing:  semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)/2, 1))),
+		parsing:  semaphore.NewWeighted(int64(max(runtime.GOMAXPROCS(0)/2, 1))), // half of the processors
 		refusals: newRefusals(c.Log), draining: semaphore.NewWeighted(maxDraining),
 	}
 }
@@ -185,8 +183,8 @@ func (e *Edge) noRoute(c *gin.Context) {
 func (s *Surface) Headers(fn func(c *gin.Context, operation string)) { s.headers = fn }
 
 // Handle adds a route, named name in logs and metrics. fn runs for requests with a valid key whose budget is not used
-// up, and writes the response unless it returns an error. Decode gives the request its place in progress: fn must not
-// do slow work before. A GET route answers HEAD too.
+// up, and writes the response unless it returns an error. fn must do no slow work before it calls Decode, which waits
+// until few enough requests are in progress. A GET route answers HEAD too.
 func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error) {
 	handlers := func(c *gin.Context) {
 		s.serve(c, name, func(c *gin.Context) error {

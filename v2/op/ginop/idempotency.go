@@ -37,8 +37,8 @@ func (e *Edge) runAtMostOnce(
 	} else {
 		out, err = w.runRecorded(ctx, e.Once, o.Run)
 	}
-	// A Conflict of the key also shows that there was an earlier request.
-	if w.ran || err != nil && !domain.IsCode(err, domain.Conflict) {
+	isRepeat := !w.ran && (err == nil || domain.IsCode(err, domain.Conflict)) // of an earlier request with the key
+	if !isRepeat {
 		return out, err
 	}
 

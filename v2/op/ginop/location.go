@@ -39,7 +39,7 @@ func locations(set *op.Set) map[string]objectPlace {
 		}
 		var place objectPlace
 		if holder := output.Field(index[0]); len(index) > 1 && !holder.Anonymous {
-			place.member = rule.WireName(holder)
+			place.member = rule.WireName(holder) // the id is that of a member
 		}
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
 			if place.path = objectPath(set, creating, output.FieldByIndex(index).Type, method); place.path != "" {
@@ -51,8 +51,8 @@ func locations(set *op.Set) map[string]objectPlace {
 	return paths
 }
 
-// objectPath returns the path of the operation with the method on one object of the id's kind; empty if there is
-// none. The path's last parameter is the object's id, and the creating operation has its other parameters too.
+// objectPath returns the path of objects with such an id, without the id: that of the operation with the method on one
+// of them; empty if there is none. The creating operation must have the other parameters of the path too.
 func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method string) string {
 	for _, o := range set.All() {
 		params := o.Input().Path
@@ -78,15 +78,15 @@ func containsParams(params, wanted []op.Param) bool {
 	return true
 }
 
-// setLocation sets the Location header of a created object: its path, with the id from the body. It sets none for a dry
-// run, or if the body has no id.
+// setLocation sets the Location header of a created object: its path, with the id from the body or, if place has a
+// member, from that member. It sets none for a dry run, or if there is no id.
 func setLocation(c *gin.Context, prefix string, place objectPlace, body []byte) {
 	var answer map[string]jsontext.Value
 	if err := json.Unmarshal(body, &answer); err != nil || string(answer["dry_run"]) == "true" {
 		return
 	}
 	if place.member != "" {
-		body = answer[place.member]
+		body = answer[place.member] // the object alone
 	}
 	var created struct {
 		ID string `json:"id"`

@@ -16,8 +16,7 @@ import (
 // maxLoggedAgent and maxLoggedQuery bound the logged bytes of a User-Agent and of a query. A query with 500 ids fits.
 const maxLoggedAgent, maxLoggedQuery = 200, 16 << 10
 
-// loggedParams are the query parameters that may be logged: filters and page. Others may contain a key, a cursor or
-// a person's name.
+// loggedParams are the query parameters that may be logged: filters and page. Others may hold keys, cursors or names.
 var loggedParams = []string{
 	"client_id", "end", "ids", "limit", "message_types", "offset", "since", "sort", "start", "status", "type", "types", "until",
 	"updated_since",

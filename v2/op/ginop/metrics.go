@@ -61,8 +61,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// observe counts an answered request, and a refused one by its reason: a 429 by the caller's partner. The caller is
-// the zero one if the key is invalid.
+// observe counts and times an answered request. It also counts a 429 by the caller's partner, a 421, and a write that
+// was rejected during a move (ErrMoving). The caller is the zero one if the key is invalid. A nil m counts nothing.
 func (m *Metrics) observe(version, operation string, status int, took time.Duration, caller *domain.Caller, err error) {
 	if m == nil {
 		return

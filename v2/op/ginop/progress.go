@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// keyInProgress is how many requests of one key may be in progress, with their body read, at a time (decisions
-	// 2.2).
+	// keyInProgress bounds the requests of one key in progress, with their body read, at a time (decisions 2.2).
 	keyInProgress = 16
 	// allInProgress is how many requests of all keys may be in progress at a time: 16 keys with 16 each. They share
 	// some 20 connections to the database, on which a usual read takes 2 ms, so 256 requests are done within 30 ms; if
@@ -37,8 +36,8 @@ func newBounds(perKey, perPartner, all int64) bounds {
 	return bounds{newShares[domain.KeyID](perKey), newShares[domain.PartnerID](perPartner), semaphore.NewWeighted(all)}
 }
 
-// turnWithin is the longest wait for bytes, or for a place of the key.
-const turnWithin = time.Second
+// turnTimeout is the longest wait for bytes, or for a place of the key.
+const turnTimeout = time.Second
 
 // shares bounds the units that each owner, a key or a partner, holds at a time. Waiters are served in order of arrival.
 // It is safe for concurrent use.
@@ -60,13 +59,13 @@ func newShares[K comparable](n int64) *shares[K] {
 	return &shares[K]{each: n, owners: map[K]*share{}}
 }
 
-// acquire acquires n units of an owner's share and returns a function that releases them. It waits up to within for
-// them; after that the error is refused, or that of ctx.
+// acquire acquires n units of an owner's share and returns a function that releases them. It waits up to timeout for
+// them, and then returns refusal; if ctx ends first, it returns the error of ctx.
 func (s *shares[K]) acquire(
-	ctx context.Context, owner K, n int64, within time.Duration, refused *domain.Error,
+	ctx context.Context, owner K, n int64, timeout time.Duration, refusal *domain.Error,
 ) (release func(), err error) {
 	sh := s.retain(owner)
-	releaseUnits, err := acquire(ctx, sh.Weighted, n, within, refused)
+	releaseUnits, err := acquire(ctx, sh.Weighted, n, timeout, refusal)
 	if err != nil {
 		s.drop(owner, sh)
 		return nil, err
@@ -99,16 +98,16 @@ func (s *shares[K]) drop(owner K, sh *share) {
 	}
 }
 
-// acquire acquires n units of a semaphore and returns a function that releases them. It waits up to within for them;
-// after that the error is refused, or that of ctx.
+// acquire acquires n units of a semaphore and returns a function that releases them. It waits up to timeout for them,
+// and then returns refusal; if ctx ends first, it returns the error of ctx.
 func acquire(
-	ctx context.Context, units *semaphore.Weighted, n int64, within time.Duration, refused *domain.Error,
+	ctx context.Context, units *semaphore.Weighted, n int64, timeout time.Duration, refusal *domain.Error,
 ) (release func(), err error) {
 	release = func() { units.Release(n) }
 	if units.TryAcquire(n) {
 		return release, nil
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, within)
+	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if units.Acquire(waitCtx, n) == nil {
 		return release, nil
@@ -116,7 +115,7 @@ func acquire(
 	if ctx.Err() != nil { // the caller disconnected, or the request's time is over
 		return nil, ctx.Err()
 	}
-	return nil, refused
+	return nil, refusal
 }
 
 // busy returns the error of an exhausted share of a key or a partner.

@@ -32,7 +32,7 @@ type Protocol struct {
 const messageWeight = 4
 
 // Protocol adds the path of a protocol, for every method. The key may also be sent as a bearer token. Requests
-// without a valid key count against the address; the protocol counts those with one (see Count and CountMessage).
+// without a valid key count against the address; those with one are not counted, as p.Serve does it (Count).
 func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 	s := &Surface{edge: e, prefix: p.Path, render: e.renderOf(p), before: p.Before, uncounted: true}
 	engine.Any(p.Path, func(c *gin.Context) {
@@ -41,7 +41,8 @@ func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 	})
 }
 
-// renderOf returns the Renderer of the protocol's errors. It adds WWW-Authenticate to Unauthorized.
+// renderOf returns the Renderer of the protocol's errors. The body is that of p.Fault or, if p.Fault is nil or returns
+// nil, that of v2. It adds WWW-Authenticate to Unauthorized.
 func (e *Edge) renderOf(p Protocol) Renderer {
 	return func(c *gin.Context, err *domain.Error) error {
 		if err.Code == domain.Unauthorized {
@@ -57,8 +58,9 @@ func (e *Edge) renderOf(p Protocol) Renderer {
 	}
 }
 
-// serveMessage serves a message of a protocol within the bounds on bodies and requests in progress. A message whose
-// body cannot be received is counted here, as serve does not run.
+// serveMessage serves a message of a protocol within the bounds on bodies and requests in progress. Requests that serve
+// makes in its context share the message's turn, and acquire nothing. A message whose body cannot be received is
+// counted here, as serve does not run.
 func (e *Edge) serveMessage(c *gin.Context, serve func(http.ResponseWriter, *http.Request, []byte) error) error {
 	t := turnOf(c)
 	var body []byte
@@ -82,8 +84,7 @@ func useBearerToken(r *http.Request) {
 	}
 }
 
-// Count counts a request against the budget of ctx's caller, for requests that no route counts; RateLimited if it
-// is used up.
+// Count counts a request that no route counts against the budget of ctx's caller; RateLimited if that is used up.
 func (e *Edge) Count(ctx context.Context) error {
 	if state := e.chargeKey(ctx, domain.CallerFrom(ctx)); state.exceeded() {
 		return e.budgets.refusal(state, "with this key")

@@ -48,7 +48,8 @@ func newRefusals(log *slog.Logger) *refusals {
 	return &refusals{log: log, sums: map[refusalKey]int{}}
 }
 
-// add counts a refusal. The first one starts a window, at whose end flush runs.
+// add counts a refusal by its key or, without one, by its address. The first one starts a window, at whose end flush
+// runs. A window with refusedAtOnce entries gets no more addresses: it counts further ones together, as others.
 func (r *refusals) add(who refusalKey) {
 	if who.key != "" {
 		who.address = ""
@@ -64,7 +65,7 @@ func (r *refusals) add(who refusalKey) {
 	r.sums[who]++
 }
 
-// flush logs a window, a line per status, and starts the next.
+// flush logs a window, a line per status, and empties it: the next refusal starts another.
 func (r *refusals) flush() {
 	r.mu.Lock()
 	sums := r.sums

@@ -62,7 +62,7 @@ func discardBody(c *gin.Context) {
 var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 
 // serve admits a request and runs its work, with a time limit. It renders an error of either, and logs and counts the
-// answered request. name is the name of the route.
+// answered request. It closes the connection after a body that is too large or too slow. name is that of the route.
 func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) error) {
 	start := time.Now()
 	s.setHeaders(c, name)
@@ -114,7 +114,8 @@ func (e *Edge) drainBody(c *gin.Context) {
 	_, _ = io.CopyN(io.Discard, c.Request.Body, drainBytes) // the caller has the answer: an error does not matter
 }
 
-// admitAndRun admits the request and runs its work; a panic becomes an error.
+// admitAndRun admits the request by the surface's before, the key and the budgets, and runs its work. The work has the
+// caller in its context, and a turn for what it acquires. A panic becomes an error.
 func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -152,6 +153,7 @@ type upload struct {
 	onEnd func() // called after the first error
 }
 
+// Read calls onEnd after the first error, which it keeps.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	if err != nil && u.err == nil {
@@ -163,7 +165,7 @@ func (u *upload) Read(p []byte) (int, error) {
 
 // limitTime limits the time of a request. When its body has ended, or at once if it has none, c's request gets a
 // context that ends after requestTime. Before that it has one that ends after uploadTime and requestTime, for a handler
-// that does not read the body. body records how the body ended; done releases the contexts.
+// that does not read the body. The returned upload records how the body ended; done releases the contexts.
 func limitTime(c *gin.Context) (body *upload, done func()) {
 	body = &upload{ReadCloser: c.Request.Body, onEnd: func() {}}
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {

@@ -32,14 +32,15 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 	return s
 }
 
-// run answers a request to an operation. objects is the place of the objects that it creates.
-func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error {
+// run answers a request to an operation: it checks the scope, decodes the input, runs the operation and writes its
+// outcome. place says where the objects that it creates are; its path is empty if the response has no Location.
+func (s *Surface) run(c *gin.Context, o op.Operation, place objectPlace) error {
 	e := s.edge
 	if err := op.Authorize(c.Request.Context(), o.Meta()); err != nil {
 		return err
 	}
 
-	in, body, err := Decode(c, o.Input(), o.New(), false)
+	in, body, err := Decode(c, o.Input(), o.New(), false /* lenient */)
 	if err != nil {
 		return err
 	}
@@ -58,8 +59,8 @@ func (s *Surface) run(c *gin.Context, o op.Operation, objects objectPlace) error
 		return err
 	}
 
-	if objects.path != "" {
-		setLocation(c, s.prefix, objects, outcome.Body)
+	if place.path != "" {
+		setLocation(c, s.prefix, place, outcome.Body)
 	}
 	if o.Output() == reflect.TypeFor[op.NoContent]() {
 		c.Status(outcome.Status)
@@ -87,9 +88,9 @@ func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in an
 	return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
 }
 
-// Decode reads the request into in, a pointer to the input that described describes, and returns it with the raw body.
-// Between the arrival of the body and its parsing, the request waits for its place in progress. lenient is that of
-// op.Request: then a body that the operation does not take is not read.
+// Decode reads the request into in, a pointer to the input that described describes. It returns in and the raw body.
+// When the body has arrived, the request waits until few enough are in progress, and then it is parsed. lenient is that
+// of op.Request; if it is true, a body that the operation does not take is not read.
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
 	r := op.Request{Path: c.Param, Lenient: lenient, Faults: op.FaultsOf(c.Request.Context())}
 	if c.Request.URL.RawQuery != "" {

@@ -27,7 +27,8 @@ const requestTurn = "ginop.turn"
 // nestedTurn is the context key that marks a request made of a protocol's message: it shares the message's turn.
 type nestedTurn struct{}
 
-// newTurn returns a turn for the request, which holds nothing yet; end releases what it acquires.
+// newTurn returns a turn for the request. It holds nothing yet; end releases what it acquires. A request made of a
+// protocol's message is nested: its turn acquires nothing, for the message's turn holds all that it needs.
 func (e *Edge) newTurn(c *gin.Context, keyBudget budget) *turn {
 	ctx := c.Request.Context()
 	t := &turn{edge: e, budget: keyBudget, caller: domain.CallerFrom(ctx)}
@@ -36,7 +37,7 @@ func (e *Edge) newTurn(c *gin.Context, keyBudget budget) *turn {
 	return t
 }
 
-// turnOf returns the turn of a request.
+// turnOf returns the turn of a request, which holds its shares of the bounded resources.
 func turnOf(c *gin.Context) *turn { return c.MustGet(requestTurn).(*turn) }
 
 // keep keeps the function that releases an acquired share, for the end of the turn. It returns err; if that is not nil,
@@ -55,8 +56,8 @@ func (t *turn) end() {
 	}
 }
 
-// receive reads the request's body, which waits for shares of bytes and needs no place in progress; nil without a body.
-// The shares of a nested request are those of its message.
+// receive reads the request's body; nil without one. It waits for shares of the bytes that bodies may have in sum, but
+// not until the request is in progress. A nested request acquires none: its message's turn holds them.
 func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 	r := c.Request
 	switch {
@@ -68,15 +69,15 @@ func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 	return t.receiveBounded(r.Context(), r.Body, r.ContentLength, weight)
 }
 
-// enter waits up to turnWithin for a place in progress of the caller's key. It does nothing if the turn, or that of the
-// message, has one. The error is RateLimited if the key or its partner has no place left, and Unavailable if the
-// process has none.
+// enter makes the request one of those in progress, which are bounded per key, per partner and for the process. It does
+// nothing if the request, or its message, is one already. It waits up to turnTimeout for a place of the key only. The
+// error is RateLimited if the key or its partner has no place left, and Unavailable if the process has none.
 func (t *turn) enter(c *gin.Context) error {
 	if t.entered || t.nested {
 		return nil
 	}
 	ctx, p := c.Request.Context(), t.edge.progress // the context's time limit began when the body was read
-	err := t.keep(p.keys.acquire(ctx, t.caller.Key, 1, turnWithin,
+	err := t.keep(p.keys.acquire(ctx, t.caller.Key, 1, turnTimeout,
 		busy("more than 16 requests with this key are in progress")))
 	if err != nil {
 		return err
