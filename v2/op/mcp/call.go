@@ -55,7 +55,7 @@ func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sd
 	m.list = list
 	out := new(sdk.CallToolResult)
 	if usesNewestVersion(r.Session) {
-		*out = completeResult
+		*out = completeResult // that version marks its results
 	}
 	out.Content, out.IsError = []sdk.Content{}, isError
 	return out, nil
@@ -115,7 +115,7 @@ type callParts struct {
 	body         bytes.Buffer // the members of the body's object, without braces
 	faults       []domain.FieldError
 	given        map[string]bool // the arguments that were given, except members of the body
-	whole        bool            // the result is structured, with all fields
+	structured   bool            // whether the result is structured, with all fields
 }
 
 // fault adds a fault of an argument.
@@ -124,7 +124,7 @@ func (p *callParts) fault(field, message string) {
 }
 
 // request returns the HTTP request of a call in a message. Faults of arguments are passed in the request's context
-// (op.WithFaults); the operation reports them with its own.
+// (op.WithFaults); the operation reports them with its own. In a read-only session the context allows no writes.
 func (t *tool) request(m *message, prefix string, p *callParts) (*http.Request, error) {
 	target := prefix + t.path(p)
 	if query := p.query.Encode(); query != "" {
@@ -156,7 +156,7 @@ func (t *tool) request(m *message, prefix string, p *callParts) (*http.Request, 
 	if key := p.header[idempotencyKey]; key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
-	request.RequestURI = target
+	request.RequestURI = target // as in any request that a server receives
 	return request, nil
 }
 
@@ -176,10 +176,11 @@ func (t *tool) path(p *callParts) string {
 	})
 }
 
-// parseArguments parses the arguments (an object, nothing or null) into the parts of a request. schemas says that the
-// result is structured: it has all of its fields, and the argument fields is unknown.
-func (t *tool) parseArguments(arguments []byte, schemas bool) *callParts {
-	p := &callParts{whole: schemas, path: map[string]string{}, header: map[string]string{}, query: url.Values{}, given: map[string]bool{}}
+// parseArguments parses the arguments (an object, nothing or null) into the parts of a request. If structured is true,
+// the result will be structured content with all fields, so the argument that selects fields is unknown.
+func (t *tool) parseArguments(arguments []byte, structured bool) *callParts {
+	p := &callParts{structured: structured, path: map[string]string{}, header: map[string]string{}, query: url.Values{}}
+	p.given = map[string]bool{}
 	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
 		return p
 	}
@@ -211,7 +212,7 @@ func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
 			return err
 		}
 		arg, known := t.arguments[name]
-		known = known && (arg.in != inResult || !p.whole)
+		known = known && (arg.in != inResult || !p.structured) // a structured result has all fields
 		switch {
 		case known && arg.in == inBody, !known && t.operation.Input().Body != nil:
 			p.addMember(name, value)

@@ -48,8 +48,7 @@ type Config struct {
 	// GuideNames are the names of the guides in display order. Guide returns the text of one.
 	GuideNames []string
 	Guide      func(name string) ([]byte, error)
-	// Count counts a request of ctx's caller that runs no operation, against the key's budget. It fails if that is used
-	// up.
+	// Count counts a request of ctx's caller that runs no operation. It fails if the key's budget is used up.
 	Count func(ctx context.Context) error
 	// CountMessage does so for a message, against a separate budget.
 	CountMessage func(ctx context.Context) error

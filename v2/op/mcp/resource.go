@@ -44,17 +44,18 @@ func titleOf(name, text string) string {
 	return name
 }
 
-// addResources adds the guides, and clients by id if the rights allow to read them.
+// addResources adds the guides, and clients by id if the rights allow to read them. Reading a guide, which runs no
+// operation, is counted against the key's budget.
 func (s *Server) addResources(server *sdk.Server, r rights) {
 	for _, g := range s.guides {
 		server.AddResource(&sdk.Resource{
 			URI: guideScheme + g.name, Name: g.name, Title: g.title, MIMEType: "text/markdown", Size: int64(len(g.text)),
-		}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		}, func(ctx context.Context, request *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			m := messageOf(ctx)
 			if err := s.Count(m.request.Context()); err != nil {
 				return nil, resourceError(s.Envelope(m.request, err, m.id))
 			}
-			return contents(r.Params.URI, "text/markdown", g.text), nil
+			return contents(request.Params.URI, "text/markdown", g.text), nil
 		})
 	}
 	if t := s.byName["clients_get"]; t != nil && r.allow(t.operation.Meta()) {
@@ -118,8 +119,9 @@ func adaptResourceError(r *sdk.ReadResourceRequest, err error) error {
 		return err
 	}
 	var sdkNotFound *jsonrpc.Error
-	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &sdkNotFound)
-	if e.Code != codeResourceNotFound && (e.Code != sdkNotFound.Code || e.Message != sdkNotFound.Message) {
+	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &sdkNotFound) // it is one
+	isSDKs := e.Code == sdkNotFound.Code && e.Message == sdkNotFound.Message
+	if e.Code != codeResourceNotFound && !isSDKs {
 		return err
 	}
 	code := int64(codeResourceNotFound)

@@ -86,7 +86,7 @@ func newTable(columns []string) table {
 
 // UnmarshalJSONFrom adds the rows in an array.
 func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil {
+	if _, err := dec.ReadToken(); err != nil { // [
 		return err
 	}
 	for dec.PeekKind() != ']' {
@@ -94,7 +94,7 @@ func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			return err
 		}
 	}
-	_, err := dec.ReadToken()
+	_, err := dec.ReadToken() // ]
 	return err
 }
 
@@ -125,10 +125,10 @@ func (t *table) addRow(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// readObject decodes the next value, an object of the row, and sets the values of its shown members. prefix is the
-// object's path and a dot; empty for the row itself.
+// readObject decodes the next value, an object of the row, and sets the values of its shown members, also of those
+// within its members. prefix is the object's path and a dot; empty for the row itself.
 func (t *table) readObject(dec *jsontext.Decoder, prefix string) error {
-	if _, err := dec.ReadToken(); err != nil {
+	if _, err := dec.ReadToken(); err != nil { // {
 		return err
 	}
 	for dec.PeekKind() != '}' {
@@ -137,16 +137,16 @@ func (t *table) readObject(dec *jsontext.Decoder, prefix string) error {
 			return err
 		}
 		path := prefix + name.String()
-		previous, isShown := t.values[path]
-		switch members := t.parents[path] && dec.PeekKind() == '{'; {
+		empty, isShown := t.values[path] // empty has the capacity of an earlier row's value
+		switch hasShown := t.parents[path] && dec.PeekKind() == '{'; {
 		case isShown:
 			var value jsontext.Value
 			value, err = dec.ReadValue()
-			t.values[path] = append(previous, value...)
-			if err == nil && members {
+			t.values[path] = append(empty, value...)
+			if err == nil && hasShown {
 				err = t.readObject(jsontext.NewDecoder(bytes.NewReader(t.values[path])), path+".")
 			}
-		case members:
+		case hasShown:
 			err = t.readObject(dec, path+".")
 		default:
 			err = dec.SkipValue()
@@ -159,7 +159,8 @@ func (t *table) readObject(dec *jsontext.Decoder, prefix string) error {
 	return err
 }
 
-// appendCell appends a value: null as the empty text, a text unquoted unless it contains a separator.
+// appendCell appends a value: an absent one and null as the empty text, a text unquoted unless it contains a separator,
+// a number without an exponent, and arrays and objects as canonical JSON.
 func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
 	if len(value) == 0 {
 		return out, nil
@@ -174,7 +175,7 @@ func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
 			out = append(out[:begin], value...)
 		}
 		return out, err
-	case '0':
+	case '0': // the kind of all numbers
 		return appendNumber(out, value)
 	case '[', '{':
 		value = value.Clone()

@@ -42,9 +42,10 @@ func messageOf(ctx context.Context) *message { return ctx.Value(messageKey{}).(*
 
 const sessionHeader = "Mcp-Session-Id"
 
-// Serve answers a message of an authenticated caller that has acquired its turn (ginop). A DELETE ends its session, and
-// a successful initialize returns the id of a new one. A session of another key, or one that was ended, is NotFound. If
-// Serve returns an error, which the edge renders, it has written nothing.
+// Serve answers a message of an authenticated caller; the edge has read its body. A DELETE ends its session, and a
+// successful initialize returns the id of a new one. The id of a read-only session says so: it stays read-only. A
+// session of another key, or one that was ended, is NotFound. If Serve returns an error, which the edge renders, it has
+// written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	method, err := s.chargeMessage(r, body)
 	if err != nil {
@@ -85,14 +86,14 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 }
 
 // chargeMessage returns the method of the message; empty for a request other than POST. It counts the message, even a
-// malformed one, unless it runs an operation, which is counted itself. An error of CountMessage precedes one of
-// methodOf.
+// malformed one, unless it runs an operation: then the request to that is counted. The error that the budget is used up
+// precedes the one that the message is malformed.
 func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err error) {
 	ctx := r.Context()
 	if r.Method == http.MethodPost {
-		err = s.Parse(ctx, len(body), func() (err error) {
-			method, err = methodOf(body)
-			return err
+		err = s.Parse(ctx, len(body), func() (methodErr error) {
+			method, methodErr = methodOf(body)
+			return methodErr
 		})
 	}
 	if !runsOperation(method) {
@@ -110,10 +111,10 @@ func (s *Server) answer(m *message, method string, body []byte) (answer *recorde
 	case m.request.Method != http.MethodPost, runsOperation(method):
 		answer = s.serveBySDK(m, body)
 	default:
-		err = s.Parse(m.request.Context(), len(body), func() (err error) {
+		err = s.Parse(m.request.Context(), len(body), func() (listenErr error) {
 			if method == listen {
-				answer, err = rejectListen(m.request, body)
-				return err
+				answer, listenErr = rejectListen(m.request, body)
+				return listenErr
 			}
 			answer = s.serveBySDK(m, body)
 			return nil
@@ -152,25 +153,25 @@ func methodOf(body []byte) (string, error) {
 	return m.Method, nil
 }
 
-// serveBySDK lets the SDK answer a message. The context, which also replaces that of m.request, has the values of the
-// request's context and is cancelled if the caller disconnects. It has no deadline: an operation has its own, and its
-// answer must still be written after that.
+// serveBySDK lets the SDK answer a message. It replaces the context of m.request by one without a deadline, which is
+// cancelled if the caller disconnects: an operation has a deadline of its own, and its answer must still be written
+// after that.
 func (s *Server) serveBySDK(m *message, body []byte) *recorder {
-	outer := m.request.Context()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(outer))
+	requestCtx := m.request.Context()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(requestCtx))
 	defer cancel()
-	stop := context.AfterFunc(outer, func() {
-		if errors.Is(outer.Err(), context.Canceled) {
+	stop := context.AfterFunc(requestCtx, func() {
+		if errors.Is(requestCtx.Err(), context.Canceled) {
 			cancel()
 		}
 	})
 	defer stop()
 
 	m.request = m.request.WithContext(ctx)
-	inner := m.request.WithContext(context.WithValue(ctx, messageKey{}, m))
-	inner.Body = io.NopCloser(bytes.NewReader(body))
+	request := m.request.WithContext(context.WithValue(ctx, messageKey{}, m))
+	request.Body = io.NopCloser(bytes.NewReader(body))
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
-	s.handler.ServeHTTP(answer, inner)
+	s.handler.ServeHTTP(answer, request)
 	return answer
 }
 
@@ -235,12 +236,12 @@ func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// listTools returns the SDK's result for a list of tools, and puts the page of tools into the message's list. A cursor
-// is the name of the last tool of a page.
+// listTools returns the SDK's result for a list of tools, which is empty, and puts the page of tools into the message's
+// list, from which the answer gets them. A cursor is the name of the last tool of a page, or empty for the first page.
 func (s *Server) listTools(ctx context.Context, next sdk.MethodHandler, r *sdk.ListToolsRequest) (sdk.Result, error) {
 	after := ""
 	if r.Params != nil {
-		after, r.Params.Cursor = r.Params.Cursor, ""
+		after, r.Params.Cursor = r.Params.Cursor, "" // to the SDK it would be malformed
 	}
 	if after != "" && s.byName[after] == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "cursor is none of tools/list"}
@@ -253,14 +254,12 @@ func (s *Server) listTools(ctx context.Context, next sdk.MethodHandler, r *sdk.L
 	return out, err
 }
 
-// newestVersion is the protocol version without sessions: its results are marked complete, and each request names
-// its version.
+// newestVersion is the protocol version without sessions: results are marked complete, and each request names it.
 const newestVersion = "2026-07-28"
 
 const versionHeader = "Mcp-Protocol-Version"
 
-// usesNewestVersion reports whether a message uses newestVersion, or a later one. Each message has an SDK session of
-// its own.
+// usesNewestVersion reports whether a message, which has an SDK session of its own, uses newestVersion or a later one.
 func usesNewestVersion(session *sdk.ServerSession) bool {
 	params := session.InitializeParams()
 	return params != nil && params.ProtocolVersion >= newestVersion

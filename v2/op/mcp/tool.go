@@ -60,13 +60,13 @@ func toolName(o op.Declaration) string { return strings.ReplaceAll(o.Meta().ID, 
 
 // operationsOf returns the operations of a document by id.
 func operationsOf(doc *openapi3.T) map[string]*openapi3.Operation {
-	list := map[string]*openapi3.Operation{}
+	byID := map[string]*openapi3.Operation{}
 	for _, item := range doc.Paths.Map() {
 		for _, o := range item.Operations() {
-			list[o.OperationID] = o
+			byID[o.OperationID] = o
 		}
 	}
-	return list
+	return byID
 }
 
 // newTool returns the tool of an operation. described is the operation in the document; nil is an error. A list has the
@@ -160,7 +160,8 @@ func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	}
 }
 
-// descriptionOf returns the description of a tool: the operation's summary and the first sentence of its description.
+// descriptionOf returns the description of a tool: the operation's summary, whether it needs access to all clients, and
+// the first sentence of its description.
 func descriptionOf(m *op.Meta) string {
 	text := m.Summary
 	if m.AllClients {
@@ -185,8 +186,9 @@ func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	}
 }
 
-// members returns the parameters of the path and the query and the members of the body as members of one object, and
-// adds them to t.arguments. It does not reject members of the same name; ClosedObject does.
+// members returns the parameters of the path and the query, the members of the body and, for a POST, idempotency_key as
+// members of one object, and adds them to t.arguments. Self-evident parameters lose their description. It does not
+// reject members of the same name; ClosedObject does.
 func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) {
 	var members []openapi.Member
 	for _, ref := range described.Parameters {
@@ -196,9 +198,9 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 		}
 		schema := *p.Schema.Value
 		if len(schema.AllOf) == 1 { // a reference to an enum, with a default
-			fallback := schema.Default
-			schema = *schema.AllOf[0].Value
-			schema.Default = fallback
+			enum := *schema.AllOf[0].Value
+			enum.Default = schema.Default
+			schema = enum
 		}
 		if schema.Description = p.Description; isSelfEvident(p) {
 			schema.Description = ""
@@ -230,8 +232,7 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 	return members, nil
 }
 
-// isSelfEvident reports whether a parameter needs no description, because it is an id in the path, or because the
-// instructions explain it.
+// isSelfEvident reports whether a parameter needs no description: it is in the path, or the instructions explain it.
 func isSelfEvident(p *openapi3.Parameter) bool {
 	return p.In == openapi3.ParameterInPath || p.Description != "" && p.Description == pagingDocs[p.Name]
 }
@@ -271,7 +272,7 @@ type rights struct {
 	readOnly                bool
 }
 
-// allow reports whether the rights permit the operation.
+// allow reports whether the rights permit the operation. In a read-only session they permit no write, whatever the key.
 func (r rights) allow(m *op.Meta) bool {
 	switch {
 	case m.AllClients && !r.allClients, m.Scope == domain.Write && r.readOnly:

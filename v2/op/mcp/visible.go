@@ -40,7 +40,7 @@ func scanString(body []byte) (n int, mayHide bool) {
 			return i + 1, mayHide
 		case c == '\\' && i+1 < len(body):
 			i++
-			mayHide = mayHide || bytes.IndexByte([]byte(`ubfr`), body[i]) >= 0
+			mayHide = mayHide || bytes.IndexByte([]byte(`ubfr`), body[i]) >= 0 // not \n, \t, \", \\ and \/
 		case c >= 0x7f:
 			mayHide = true
 		}
