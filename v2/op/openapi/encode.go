@@ -75,10 +75,9 @@ func useBlockStyle(n *yaml.Node) {
 	}
 }
 
-// orderMembers returns a JSON value with ordered members. If the value is an object, its own members are in the order
-// of first or, if first is nil, of memberOrder. The members of objects within it are in that of memberOrder, and
-// properties in that of their declaration (declaredOrder).
-func orderMembers(value jsontext.Value, first []string) (jsontext.Value, error) {
+// orderMembers returns a JSON value with ordered members. If the value is an object, order lists its own members; nil
+// means memberOrder. Objects within the value are ordered by memberOrder, and properties by their declaredOrder.
+func orderMembers(value jsontext.Value, order []string) (jsontext.Value, error) {
 	switch value.Kind() {
 	case '[':
 		var items []jsontext.Value
@@ -94,13 +93,14 @@ func orderMembers(value jsontext.Value, first []string) (jsontext.Value, error) 
 		}
 		return json.Marshal(items)
 	case '{':
-		return orderObject(value, first)
+		return orderObject(value, order)
 	}
 	return value, nil
 }
 
-// orderObject is orderMembers for an object.
-func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err error) {
+// orderObject returns a JSON object with its members as order lists them and others last, alphabetically; their values
+// are ordered by orderMembers. A nil order means memberOrder.
+func orderObject(value jsontext.Value, order []string) (_ jsontext.Value, err error) {
 	members := map[string]jsontext.Value{}
 	if err := json.Unmarshal(value, &members); err != nil {
 		return nil, err
@@ -112,15 +112,15 @@ func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err er
 		}
 		delete(members, declaredOrder)
 	}
-	listed := first
-	if listed == nil {
-		listed = memberOrder
+	hasOrder := order != nil
+	if !hasOrder {
+		order = memberOrder
 	}
-	place := func(name string) int { // names not listed: at the beginning if first is given, else at the end
-		if i := slices.Index(listed, name); i >= 0 || first != nil {
+	place := func(name string) int {
+		if i := slices.Index(order, name); i >= 0 {
 			return i
 		}
-		return len(listed)
+		return len(order)
 	}
 	names := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
 		return cmp.Or(place(a)-place(b), cmp.Compare(a, b))
@@ -132,14 +132,14 @@ func orderObject(value jsontext.Value, first []string) (_ jsontext.Value, err er
 		return nil, err
 	}
 	for _, name := range names {
-		var memberFirst []string
+		var valueOrder []string
 		if name == "properties" {
-			memberFirst = properties
+			valueOrder = properties
 		}
 		member := members[name]
-		// The keyword example keeps the order of its members. Where first is given, example is the name of a property.
-		if name != "example" || first != nil {
-			if member, err = orderMembers(member, memberFirst); err != nil {
+		// The keyword example keeps the order of its members. In an object with an order, it is the name of a property.
+		if name != "example" || hasOrder {
+			if member, err = orderMembers(member, valueOrder); err != nil {
 				return nil, err
 			}
 		}

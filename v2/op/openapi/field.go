@@ -90,16 +90,16 @@ func (m *mapper) componentName(t reflect.Type) string {
 	return cleanName(t.Name(), names)
 }
 
-// cleanName turns a type's name, with or without its package path, into words without punctuation, a type argument
-// first. others replaces names.
-func cleanName(name string, others map[string]string) string {
+// cleanName returns a type's name without package paths and punctuation, and with a type argument first: UserPage for
+// api.Page[api.User]. renames holds other names for some names.
+func cleanName(name string, renames map[string]string) string {
 	base, argument, generic := strings.Cut(name, "[")
 	base = base[strings.LastIndexAny(base, "./")+1:]
 	base, _, _ = strings.Cut(base, "·") // the number of a type inside a function
 	base = upperFirst(strings.TrimLeft(base, "*"))
-	base = cmp.Or(others[base], base)
+	base = cmp.Or(renames[base], base)
 	if generic {
-		return cleanName(strings.TrimSuffix(argument, "]"), others) + base
+		return cleanName(strings.TrimSuffix(argument, "]"), renames) + base
 	}
 	return base
 }

@@ -67,7 +67,9 @@ func JSONSchema(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema)) ([]byt
 	return orderMembers(text, nil)
 }
 
-// inline returns a copy of a schema, which lies within the named components, that refers to none.
+// inline returns a copy of a schema with copies of components in place of references, and commonSchema in place of a
+// union. It makes a list of an example, removes extensions other than declaredOrder, and calls simplify, unless that is
+// nil, for each schema. within are the components around the schema: a reference to one of them is an error.
 func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []string) (*openapi3.SchemaRef, error) {
 	if ref.Ref != "" {
 		if slices.Contains(within, ref.Ref) {
@@ -118,7 +120,7 @@ func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []s
 // does not have are taken from it.
 func flattenSingle(own *openapi3.Schema) {
 	parts := slices.Concat(own.AllOf, own.AnyOf)
-	// A schema without a type, to which null can be added, is not merged.
+	// With null, a schema is merged only if it has a type, so that null can be added to that.
 	orNull := len(own.AnyOf) == 2 && own.AnyOf[1].Value.Type.Is(openapi3.TypeNull) && parts[0].Value.Type != nil
 	if len(own.AllOf) != 1 && !orNull {
 		return

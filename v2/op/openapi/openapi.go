@@ -30,8 +30,7 @@ type Document struct {
 	Prefix string
 	// Error is the type of the body of every error.
 	Error reflect.Type
-	// Lenient says that bodies may have unknown members, and that null is accepted for an optional member (decisions
-	// 2.5).
+	// Lenient says that bodies may have unknown members, and null for optional ones (decisions 2.5).
 	Lenient bool
 	// OpenAPI30 selects OpenAPI 3.0, with enums inline; other documents are of 3.1, with enums as components.
 	OpenAPI30 bool
@@ -284,8 +283,8 @@ func extensions(o Operation) map[string]any {
 	return out
 }
 
-// parameters returns the parameters of an operation: path, query, Idempotency-Key. A parameter has the description of its
-// schema, which then has none.
+// parameters returns the parameters of an operation: path, query, Idempotency-Key. The description of a schema moves to
+// its parameter.
 func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters, error) {
 	var list openapi3.Parameters
 	add := func(in string, params []op.Param) error {

@@ -136,22 +136,22 @@ func (b *builder) failureOf(status int) (Failure, bool) {
 }
 
 // errorResponse returns a reference to the response that all operations share for an error status, and adds it to the
-// components if it is new. Its example is that of the failure, if the document has examples.
+// components if it is new. If the document has examples, its description and example are those of the failure.
 func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
-	text := http.StatusText(status)
-	name := strings.ReplaceAll(text, " ", "")
+	about := http.StatusText(status)
+	name := strings.ReplaceAll(about, " ", "")
 	shared := b.doc.Components.Responses
 	if shared[name] == nil {
 		var example jsontext.Value
 		if f, ok := b.failureOf(status); ok && b.source.Failure != nil {
-			text = cmp.Or(b.source.Failures[status], f.Description)
+			about = cmp.Or(b.source.Failures[status], f.Description)
 			var err error
 			if example, err = json.Marshal(b.source.Failure(f)); err != nil {
 				return nil, fmt.Errorf("the example of status %d: %w", status, err)
 			}
 		}
 		shared[name] = &openapi3.ResponseRef{Value: &openapi3.Response{
-			Description: &text, Headers: b.headers(status), Content: jsonContent(b.failure, example),
+			Description: &about, Headers: b.headers(status), Content: jsonContent(b.failure, example),
 		}}
 	}
 	return &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: shared[name].Value}, nil

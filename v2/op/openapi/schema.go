@@ -24,10 +24,9 @@ const (
 	input
 )
 
-// Described is a wire type with its own schema, which cannot be derived from its kind and its tags. The method is
-// called on the zero value.
+// Described is a wire type with its own schema, which cannot be derived from its kind and its tags.
 type Described interface {
-	// JSONSchema is an OpenAPI schema as a JSON object, such as {"type":"integer","minimum":1}.
+	// JSONSchema, on the zero value, returns an OpenAPI schema in JSON, such as {"type":"integer","minimum":1}.
 	JSONSchema() string
 }
 
@@ -64,7 +63,7 @@ func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 	}
 	if schema, err := textSchema(zero, t); schema != nil || err != nil {
 		if _, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.source.OpenAPI30 {
-			return m.component(m.componentName(t), component{t, output}, schema)
+			return m.component(m.componentName(t), component{t, output}, schema) // that of inputs too
 		}
 		return schema.NewRef(), err
 	}
@@ -99,8 +98,8 @@ func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 const idExample = "_01jhz5q7rgec7t3vfd9w8x2k4m"
 
 // textSchema converts types whose JSON differs from their kind: Described types, enums, times, ids, and types that
-// marshal themselves as text. It returns nil for others, and an error for types that marshal themselves as JSON. zero
-// is a pointer to a zero t.
+// marshal themselves as text. It returns nil for others, and an error for time.Time and for types that marshal
+// themselves as JSON. zero is a pointer to a zero t.
 func textSchema(zero any, t reflect.Type) (*openapi3.Schema, error) {
 	if d, ok := zero.(Described); ok {
 		schema := &openapi3.Schema{}
@@ -168,13 +167,14 @@ func idSchema(prefix, noun string) *openapi3.Schema {
 // namedComponent returns a reference to the component of a struct, and adds the component if it is new. A type that is
 // both input and output has two components, as their required members differ: that of the input is named …Input.
 func (m *mapper) namedComponent(name string, t reflect.Type, d direction) (*openapi3.SchemaRef, error) {
-	key, count := component{t, d}, len(m.components)
-	if d == input && m.schemas[name] != nil && m.components[key] == "" {
+	key := component{t, d}
+	isNew := m.components[key] == ""
+	if isNew && d == input && m.schemas[name] != nil { // the output is there: mapOutputs ran first
 		name += "Input"
 	}
 	// The component is added before its members are converted: they may refer to it.
 	ref, err := m.component(name, key, &openapi3.Schema{})
-	if err != nil || len(m.components) == count { // it is not new
+	if err != nil || !isNew {
 		return ref, err
 	}
 	object, err := m.object(t, d)
@@ -207,8 +207,7 @@ const schemaPath = "#/components/schemas/"
 // object converts a struct to a schema that is no component. A struct of Optionals only needs at least one member.
 func (m *mapper) object(t reflect.Type, d direction) (*openapi3.SchemaRef, error) {
 	schema := openapi3.NewObjectSchema()
-	// Inputs allow only the declared members, unless the service ignores others. Outputs allow others: a later release
-	// may add members.
+	// Inputs allow only the declared members, unless the service ignores others. Outputs may get more later.
 	if d == input && !m.source.Lenient {
 		no := false
 		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
@@ -249,7 +248,8 @@ type property struct {
 	optional bool // whether the member's type is a domain.Optional
 }
 
-// member converts a field. It is required in an output that never omits it, and in an input whose rules require it.
+// member converts a field. A member is required in an output that never omits it, and in an input whose rules require
+// it; an Optional never is.
 func (m *mapper) member(f field, d direction) (property, error) {
 	t, rules := f.Type, f.Tag.Get("validate")
 	p := property{required: d == output && !f.omits || d == input && isRequired(rules)}
@@ -257,7 +257,7 @@ func (m *mapper) member(f field, d direction) (property, error) {
 	if element, null := rule.OptionalElement(t); element != nil {
 		t, nullable, p.optional, p.required = element, null, true, false
 	} else if t.Kind() == reflect.Pointer {
-		// An output that omits a nil member, and a required member of an input, is never null.
+		// A member that is required in an input, or that an output omits if it is nil, is never null.
 		t, nullable = t.Elem(), d == input && !p.required || d == output && !f.omits
 	}
 	if d == input && m.source.Lenient && !p.required { // null is as good as absent
@@ -275,7 +275,7 @@ func (m *mapper) member(f field, d direction) (property, error) {
 		p.schema = m.orNull(p.schema)
 	}
 	if own := p.schema.Value; own.Default != nil && !m.source.OpenAPI30 {
-		// Within an allOf: openapi-typescript makes a member with a default of its own required.
+		// openapi-typescript makes a member with a default required, unless the default is within an allOf.
 		inner := *own
 		inner.Description, inner.Extensions = "", nil
 		p.schema = (&openapi3.Schema{
@@ -293,7 +293,7 @@ func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 		return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null}}).NewRef()
 	case len(schema.AllOf) == 1: // a wrapped reference (annotate)
 		schema.AllOf, schema.AnyOf = nil, append(schema.AllOf, null)
-	case !m.source.OpenAPI30:
+	case !m.source.OpenAPI30: // in which each enum is a component, so schema has none
 		*schema.Type = append(*schema.Type, openapi3.TypeNull)
 	default:
 		schema.Nullable = true

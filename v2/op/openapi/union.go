@@ -22,8 +22,8 @@ func formName(f op.Form, union string) string {
 	return out.String() + union
 }
 
-// union returns a reference to the component of a union, a type with several forms. If it is new, it adds components of
-// the union and of each form, in which the discriminating member has the form's value only.
+// union returns a reference to the component of a union, a type with several forms. The first call for a type adds it
+// to m.unions, and adds its component and one for each form. There the discriminator has the form's value only.
 func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.SchemaRef, error) {
 	key := component{t, output}
 	if _, known := m.components[key]; known {
@@ -73,7 +73,7 @@ func (b *builder) addWebhooks() {
 		}
 		_, forms := union.Forms()
 		schemas := b.mapper.schemas[b.mapper.componentName(reflect.TypeOf(union).Elem())].Value.OneOf
-		for i, f := range forms {
+		for i, f := range forms { // in the order of schemas
 			b.doc.Webhooks[f.Value] = &openapi3.PathItem{Post: b.webhook(f, schemas[i])}
 		}
 	}
@@ -103,7 +103,7 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 	return out
 }
 
-// commonSchema returns one schema for all forms of a union, with the members of the first form: the discriminator has
+// commonSchema returns one schema for all forms of a union, which have members of the same names: the discriminator has
 // the values of all forms, and a member whose type differs between forms may have any value.
 func commonSchema(union *openapi3.Schema) *openapi3.SchemaRef {
 	common := *union.OneOf[0].Value
@@ -111,7 +111,7 @@ func commonSchema(union *openapi3.Schema) *openapi3.SchemaRef {
 	for _, form := range union.OneOf[1:] {
 		for name, property := range common.Properties {
 			other := form.Value.Properties[name].Value
-			merged := &openapi3.Schema{Description: property.Value.Description}
+			merged := &openapi3.Schema{Description: property.Value.Description} // without a type: any value
 			switch {
 			case name == union.Discriminator.PropertyName:
 				merged.Type, merged.Enum = other.Type, slices.Concat(property.Value.Enum, other.Enum)
