@@ -5,8 +5,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Exposure is an exposure as v2 shows it. The data on an imported breach is from Have I Been Pwned, which the document
-// credits.
+// Exposure is an exposure as v2 shows it. Data on imported breaches is from Have I Been Pwned: the document credits it.
 type Exposure struct {
 	UserID      domain.UserID   `json:"user_id" doc:"The user whose data was found."`
 	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence CC BY 4.0: credit it where you show it."`

@@ -24,8 +24,7 @@ type Set struct {
 	Cursors domain.CursorSealer
 	// AroundWrite wraps every operation of scope write; nil for nothing.
 	AroundWrite AroundWrite
-	// DryRun runs work and undoes what it wrote, whether it fails or not. It must be set for operations whose body has
-	// a member dry_run.
+	// DryRun runs work and always undoes what it wrote. It must be set for operations whose body has a member dry_run.
 	DryRun func(ctx context.Context, work func(context.Context) error) error
 	// Trace makes a span of each call, named by the operation's id; nil for none.
 	Trace domain.Trace

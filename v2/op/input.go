@@ -61,11 +61,11 @@ type Weigher interface{ Weight() int64 }
 // Weight returns the factor by which each byte of the body counts (see Weigher); 0 for an input without a body.
 func (in *Input) Weight() int64 { return in.weight }
 
-// Describe describes an input's type. A type that cannot be bound is a programming error, and panics.
+// Describe describes the parts of an input's type. One that cannot be bound is a programming error, and panics.
 func Describe(t reflect.Type) *Input {
 	in := &Input{Type: t, rules: rule.Of(t)}
 	for _, f := range reflect.VisibleFields(t) {
-		if len(f.Index) != 1 {
+		if len(f.Index) != 1 { // of an embedded struct
 			continue
 		}
 		switch f.Name {
@@ -173,8 +173,7 @@ type Request struct {
 	Query url.Values
 	// Body is the body; read only when the input has a Body.
 	Body []byte
-	// Lenient accepts unknown members of the body, ignores a body that the operation does not take, and checks no rules
-	// of tags.
+	// Lenient accepts unknown members of the body, ignores a body that is not taken, and checks no rules of tags.
 	Lenient bool
 	// Faults are faults that were found before; Bind reports them with its own.
 	Faults []domain.FieldError
@@ -197,7 +196,7 @@ func (in *Input) Bind(dst any, r Request) error {
 		if p.maxLen > 0 && utf8.RuneCountInString(text) > p.maxLen { // longer than that of any object
 			continue
 		}
-		if err := setText(v.FieldByIndex(p.index), text); err != nil && !isObject(p.Type) {
+		if err := setText(v.FieldByIndex(p.index), text); err != nil && !isObjectID(p.Type) {
 			f.Add(p.Name, err.Error())
 		}
 	}
@@ -228,8 +227,8 @@ func (in *Input) Bind(dst any, r Request) error {
 	return f.Err()
 }
 
-// isObject reports whether a parameter is the id of an object.
-func isObject(t reflect.Type) bool {
+// isObjectID reports whether a type is that of the ids of a kind of objects.
+func isObjectID(t reflect.Type) bool {
 	_, ok := reflect.Zero(t).Interface().(interface{ Noun() string })
 	return ok
 }
@@ -303,7 +302,7 @@ func setText(v reflect.Value, text string) error {
 		return u.UnmarshalText([]byte(text))
 	}
 
-	switch v.Kind() {
+	switch v.Kind() { // isBindable allows no others
 	case reflect.String:
 		v.SetString(text)
 	case reflect.Int:

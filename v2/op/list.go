@@ -49,7 +49,8 @@ func DeclareList[In, Item any](meta Meta) *Op[In, Page[Item]] {
 	return declarePaged[In, Page[Item]](meta, reflect.TypeFor[Paging]())
 }
 
-// declarePaged declares an operation whose query embeds part, which is Paging or FeedQuery.
+// declarePaged declares an operation whose query embeds part, which is Paging or FeedQuery. It panics if the query does
+// not, or if cursors cannot be bound to the input.
 func declarePaged[In, Out any](meta Meta, part reflect.Type) *Op[In, Out] {
 	paging, err := pagingOf(reflect.TypeFor[In](), part)
 	if err != nil {
@@ -69,8 +70,8 @@ func BindList[In, Row, Item any](
 	bindPaged(s, o, read, item, func(page *Page[Item]) *Page[Item] { return page })
 }
 
-// bindPaged binds a list or a feed. output converts a page to the output; its NextCursor is set only if more rows
-// follow.
+// bindPaged binds a list or a feed: read returns the rows of the window, item converts one of them, and output converts
+// the page. The page has a NextCursor only if more rows follow, but an End also if it is the last.
 func bindPaged[In, Out, Row, Item any](
 	s *Set, o *Op[In, Out],
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
@@ -105,15 +106,15 @@ func bindPaged[In, Out, Row, Item any](
 	})
 }
 
-// windowOf returns the window that query, a Paging or a FeedQuery, requests. binding is that of the list's cursors. A
-// cursor of another list, or of other filters, is InvalidRequest.
+// windowOf returns the window that query, a Paging or a FeedQuery, requests. binding is what the cursors of the list
+// are bound to. A cursor of another list, or of other filters, is InvalidRequest.
 func windowOf(sealer domain.CursorSealer, binding string, query any) (domain.Window, error) {
 	var w domain.Window
 	var cursor string
 	switch q := query.(type) {
 	case Paging:
 		cursor, w = q.Cursor, domain.Window{Limit: q.Limit, Skip: q.Skip, Total: q.Total}
-		if q.Rows > 0 {
+		if q.Rows > 0 { // set in this process, in place of Limit
 			w.Limit = q.Rows
 		}
 	case FeedQuery:
@@ -147,7 +148,8 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 		return nil, fmt.Errorf("its query does not embed %s", part.Name())
 	}
 	for _, f := range reflect.VisibleFields(query.Type) {
-		if f.Index[0] != paging.Index[0] && !f.Anonymous && f.Tag.Get("query") == "" {
+		isOfPart := f.Index[0] == paging.Index[0]
+		if !isOfPart && !f.Anonymous && f.Tag.Get("query") == "" {
 			return nil, fmt.Errorf("its cursors cannot be bound to the field %s", f.Name)
 		}
 	}
@@ -193,9 +195,9 @@ func BindFeed[In, Row, Item any](
 	})
 }
 
-// ListBinding returns the text that a list's cursors are bound to: the operation's id and the request that Target and
-// Body return for the input, a pointer, without limit and cursor. Absent filters are left out, so that adding a filter
-// keeps older cursors valid. Unlike Target, it accepts a path with a zero id.
+// ListBinding returns the text that a list's cursors are bound to: the operation's id, and the path, the query and the
+// body that a request for the input, a pointer, has, without limit and cursor. Absent filters are left out, so that
+// adding a filter keeps older cursors valid. Unlike Target, it accepts a path with a zero id.
 func ListBinding(o Declaration, input any) (string, error) {
 	described, v := o.Input(), reflect.ValueOf(input).Elem()
 	target, err := described.target(o.Meta(), described.filters, v)

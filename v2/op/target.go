@@ -53,8 +53,7 @@ func Target(o Declaration, input any) (string, error) {
 	return described.target(o.Meta(), described.Query, v.Elem())
 }
 
-// Body returns the body of the request that binds to the input, a pointer to the operation's input; nil for an
-// operation that takes none.
+// Body returns the body of the request that binds to the input, a pointer; nil if the operation takes no body.
 func Body(o Declaration, input any) ([]byte, error) {
 	in := o.Input()
 	if in.Body == nil {
@@ -64,8 +63,8 @@ func Body(o Declaration, input any) ([]byte, error) {
 	return json.Marshal(body, json.WithMarshalers(rule.MarshalOptionals))
 }
 
-// target returns the path of an operation with the escaped texts of v's parameters in place of :name, and the query of
-// those of the given parameters that it needs (see textOf). v is the input.
+// target returns the path of an operation, with v's path parameters in place of :name, and a query of the given
+// parameters, without those that are absent, zero or the default (see textOf). Texts are escaped. v is the input.
 func (in *Input) target(m *Meta, query []Param, v reflect.Value) (string, error) {
 	segments := strings.Split(m.Path, "/")
 	for _, p := range in.Path {
@@ -96,9 +95,9 @@ var (
 	escapedQuery = strings.NewReplacer("+", "%20", "%2C", ",", "%3A", ":")
 )
 
-// textOf returns the text of the parameter's value v, and whether the query needs it. The query does not need a nil
-// pointer, or a value that is zero or the default; it needs a false whose default is true. A pointer to an empty text
-// is an error, except for a list.
+// textOf returns the text of the parameter's value v, and whether the query needs it. A nil pointer or a zero is not
+// needed, as it stands for an absent parameter, and neither is the default. A false whose default is true is needed. A
+// pointer to an empty text is an error, except for a list.
 func (p *Param) textOf(v reflect.Value) (text string, needed bool, err error) {
 	pointer := v.Kind() == reflect.Pointer
 	if pointer {

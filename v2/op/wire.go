@@ -7,8 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// IDList is a comma-separated list of ids. Items that are no id of the kind are counted in Given only: no such object
-// exists.
+// IDList is a comma-separated list of ids. Given counts also items that are no id of the kind: no such object exists.
 type IDList[K domain.Kind] struct {
 	IDs   []domain.ID[K]
 	Given int // the number of items, valid or not
@@ -46,8 +45,7 @@ func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// OneOf is a wire type with several forms, which is posted to webhooks. A member that all forms have identifies the
-// form.
+// OneOf is a wire type with several forms, which is posted to webhooks. A member that all forms have identifies them.
 type OneOf interface {
 	// Forms returns the name of that member, and the forms. It is called on the zero value.
 	Forms() (member string, forms []Form)
