@@ -41,7 +41,7 @@ func (s *Set) Operation(declared Declaration) Operation {
 	if b := s.bound[declared]; b != nil {
 		return b
 	}
-	return nil
+	return nil // not a nil *bound
 }
 
 // Complete puts the operations into the order of the declarations. The error names a declaration that is not bound,
@@ -76,7 +76,7 @@ func Bind[In, Out any](s *Set, o *Op[In, Out], run func(context.Context, *In) (*
 	}}, o)
 }
 
-// bind adds b, the operation that o declares, to the set.
+// bind adds b, the operation that o declares, to the set. It panics if another one has its id.
 func (s *Set) bind(b *bound, o Declaration) {
 	id := o.Meta().ID
 	if slices.ContainsFunc(s.ops, func(other Operation) bool { return other.Meta().ID == id }) {

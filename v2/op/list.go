@@ -148,7 +148,7 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 		return nil, fmt.Errorf("its query does not embed %s", part.Name())
 	}
 	for _, f := range reflect.VisibleFields(query.Type) {
-		isOfPart := f.Index[0] == paging.Index[0]
+		isOfPart := f.Index[0] == paging.Index[0] // part selects rows of the list, but does not change it
 		if !isOfPart && !f.Anonymous && f.Tag.Get("query") == "" {
 			return nil, fmt.Errorf("its cursors cannot be bound to the field %s", f.Name)
 		}
@@ -195,9 +195,9 @@ func BindFeed[In, Row, Item any](
 	})
 }
 
-// ListBinding returns the text that a list's cursors are bound to: the operation's id, and the path, the query and the
-// body that a request for the input, a pointer, has, without limit and cursor. Absent filters are left out, so that
-// adding a filter keeps older cursors valid. Unlike Target, it accepts a path with a zero id.
+// ListBinding returns the text that a list's cursors are bound to: the operation's id, and the path, query and body of
+// a request for the input, without limit and cursor. input is a pointer. Absent filters are left out, so that adding a
+// filter keeps older cursors valid. Unlike Target, it accepts a path with a zero id.
 func ListBinding(o Declaration, input any) (string, error) {
 	described, v := o.Input(), reflect.ValueOf(input).Elem()
 	target, err := described.target(o.Meta(), described.filters, v)

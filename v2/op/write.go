@@ -15,7 +15,7 @@ import (
 // and add an audit entry there. work returns the operation's output. An error of work must be returned.
 type AroundWrite func(ctx context.Context, o Operation, in any, work func(context.Context) (any, error)) error
 
-// write runs the operation within the set's AroundWrite. That returns no output: the one of the operation is kept here.
+// write runs the operation within the set's AroundWrite. As that returns no output, write keeps the operation's.
 func (b *bound) write(ctx context.Context, in any) (out any, err error) {
 	err = b.set.AroundWrite(ctx, b, in, func(ctx context.Context) (any, error) {
 		var err error

@@ -51,8 +51,8 @@ func locations(set *op.Set) map[string]objectPlace {
 	return paths
 }
 
-// objectPath returns the path of objects with such an id, without the id: that of the operation with the method on one
-// of them; empty if there is none. The creating operation must have the other parameters of the path too.
+// objectPath looks for the operation with the method on one object of the id's kind, whose other path parameters the
+// creating operation has too. It returns the path of that operation without the id; empty if there is none.
 func objectPath(set *op.Set, creating op.Operation, id reflect.Type, method string) string {
 	for _, o := range set.All() {
 		params := o.Input().Path

@@ -76,7 +76,7 @@ func (s *shares[K]) acquire(
 	}, nil
 }
 
-// retain returns the owner's share with one more user.
+// retain returns the owner's share, which it creates if needed, and counts one more request that refers to it.
 func (s *shares[K]) retain(owner K) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *shares[K]) retain(owner K) *share {
 	return sh
 }
 
-// drop removes a user of the owner's share, and deletes the share with its last user.
+// drop undoes retain, and deletes the owner's share if no other request refers to it.
 func (s *shares[K]) drop(owner K, sh *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,7 @@ type Protocol struct {
 const messageWeight = 4
 
 // Protocol adds the path of a protocol, for every method. The key may also be sent as a bearer token. Requests
-// without a valid key count against the address; those with one are not counted, as p.Serve does it (Count).
+// without a valid key count against the address; p.Serve must count those with one (Count, CountMessage).
 func (e *Edge) Protocol(engine *gin.Engine, p Protocol) {
 	s := &Surface{edge: e, prefix: p.Path, render: e.renderOf(p), before: p.Before, uncounted: true}
 	engine.Any(p.Path, func(c *gin.Context) {

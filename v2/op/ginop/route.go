@@ -48,7 +48,7 @@ func (s *Surface) run(c *gin.Context, o op.Operation, place objectPlace) error {
 		return err
 	}
 
-	ctx := c.Request.Context() // it changed when Decode had read the body (limitTime)
+	ctx := c.Request.Context() // a new one since the body was read (limitTime)
 	var outcome domain.Outcome
 	if key := c.GetHeader("Idempotency-Key"); key != "" && o.Meta().Method == http.MethodPost {
 		outcome, err = e.runAtMostOnce(c, o, in, key, body)

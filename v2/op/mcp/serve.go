@@ -86,8 +86,8 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 }
 
 // chargeMessage returns the method of the message; empty for a request other than POST. It counts the message, even a
-// malformed one, unless it runs an operation: then the request to that is counted. The error that the budget is used up
-// precedes the one that the message is malformed.
+// malformed one, unless it runs an operation: then the operation's request is counted. The error for a used up budget
+// precedes the one for a malformed message.
 func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err error) {
 	ctx := r.Context()
 	if r.Method == http.MethodPost {

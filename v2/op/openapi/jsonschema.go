@@ -116,8 +116,8 @@ func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []s
 	return own.NewRef(), nil
 }
 
-// flattenSingle merges the only schema of an allOf, or of an anyOf with null, into the schema itself: keywords that own
-// does not have are taken from it.
+// flattenSingle merges the only schema of an allOf, or of an anyOf with null, into own, the schema that has it: own
+// takes the keywords that it does not have itself.
 func flattenSingle(own *openapi3.Schema) {
 	parts := slices.Concat(own.AllOf, own.AnyOf)
 	// With null, a schema is merged only if it has a type, so that null can be added to that.

@@ -163,8 +163,8 @@ type builder struct {
 	failure *openapi3.SchemaRef
 }
 
-// mapOutputs maps the error body and all outputs before any input, so that the component of a type that is both has the
-// plain name for the output.
+// mapOutputs maps the error body and all outputs before any input: if a type is both, the component of the output has
+// the type's name, and that of the input another.
 func (b *builder) mapOutputs(d Document) (err error) {
 	if b.failure, err = b.mapper.schema(d.Error, output); err != nil {
 		return fmt.Errorf("the error body: %w", err)

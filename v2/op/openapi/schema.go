@@ -63,7 +63,7 @@ func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 	}
 	if schema, err := textSchema(zero, t); schema != nil || err != nil {
 		if _, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.source.OpenAPI30 {
-			return m.component(m.componentName(t), component{t, output}, schema) // that of inputs too
+			return m.component(m.componentName(t), component{t, output}, schema) // inputs share it
 		}
 		return schema.NewRef(), err
 	}
