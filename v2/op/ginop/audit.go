@@ -55,8 +55,8 @@ func (e *Edge) auditWrite(
 }
 
 // setObject completes an audit entry from the output. The output's id (idIndex), if any, becomes that of the entry's
-// object and, if the object is a client or a user, of the entry's client or user. An entry without a client gets that of
-// op.OfClient or of the output's field ClientID.
+// object and, if the object is a client or a user, of the entry's client or user. An entry without a client gets that
+// of op.OfClient or of the output's field ClientID.
 func setObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	if output, ok := out.(op.OfClient); ok && entry.Client.IsZero() {
 		entry.Client = output.BudgetClient()
