@@ -20,8 +20,9 @@ func (in *Input) Validate(input any) error {
 	return f.Err()
 }
 
-// check does what Validate does, but adds the faults to f, which holds those that are known already. It names no field
-// twice, and none inside a value that could not be decoded. An error means that the input could not be checked.
+// check brings names and emails into their stored form, and adds broken rules of tags and an empty PATCH to the faults
+// that f holds already. It names no field twice, and none inside a value that could not be decoded. An error means that
+// the input could not be checked.
 func (in *Input) check(input any, f *rule.Faults) error {
 	if err := in.rules.Check(input, time.Time{}, f); err != nil {
 		return err

@@ -131,8 +131,8 @@ func (k *Keys) markUsed(caller *domain.Caller) {
 	k.used[caller.Key] = now
 }
 
-// lookUp calls admit, unless it is nil, and reads a key from the database. It caches the key's caller, or that the key is
-// unknown, but no other error. A cancelled request does not cancel the look-up for others that wait for it.
+// lookUp calls admit, unless it is nil, and reads a key from the database. It caches the key's caller, or that the key
+// is unknown, but no other error. A cancelled request does not cancel the look-up for others that wait for it.
 func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (cachedKey, error) {
 	entry, err, _ := k.lookups.Do(string(d[:]), func() (any, error) {
 		if admit != nil {

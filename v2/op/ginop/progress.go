@@ -89,7 +89,7 @@ func (s *shares[K]) retain(owner K) *share {
 	return sh
 }
 
-// drop undoes retain, and deletes the owner's share if no other request refers to it.
+// drop counts one request less that refers to the owner's share, and deletes the share if there is no other.
 func (s *shares[K]) drop(owner K, sh *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

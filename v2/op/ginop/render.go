@@ -16,7 +16,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// renderEnvelope writes an error as v2 does.
+// renderEnvelope writes an error in v2's format, the envelope.
 func (e *Edge) renderEnvelope(c *gin.Context, err *domain.Error) error {
 	return WriteJSON(c, op.StatusOf(err.Code), op.EnvelopeOf(err, RequestID(c), e.Address(c.Request)))
 }

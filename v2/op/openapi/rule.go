@@ -161,8 +161,8 @@ func setMaximum(s *openapi3.Schema, param string) error {
 	return nil
 }
 
-// applyRules applies a validate tag; after dive the rules are those of the items. A rule that would change a component
-// is an error.
+// applyRules applies the rules of a validate tag to a schema, and those after dive to its items. A rule that would
+// change a component is an error.
 func applyRules(schema *openapi3.SchemaRef, rules string) error {
 	if rules == "" {
 		return nil
