@@ -22,9 +22,10 @@ func countedAddress(c *gin.Context) string {
 const lookUpsPerSecond = 10
 
 // admit authenticates the caller and counts the request. With a valid key, it counts against the key's budget, which is
-// returned as keyBudget, unless count is false; without one, against the remote address's budget. Other failures count
-// against none. An address whose budget is used up is allowed few key look-ups: enough for valid callers who share the
-// address, too few for guessing. admit sets the budget headers of the budget that counts.
+// returned as keyBudget, unless count is false; without one, against the remote address's budget. A request that fails
+// otherwise, such as for a key that moved to another cell, counts against none. An address whose budget is used up is
+// allowed few key look-ups: enough for valid callers who share the address, too few for guessing. admit sets the budget
+// headers of the budget that counts.
 func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudget budget, err error) {
 	ctx := c.Request.Context()
 	counted := false // whether the request was counted against the address, before the look-up of its key

@@ -44,8 +44,7 @@ type cachedKey struct {
 const (
 	// KeyMemory is how long a valid key is cached. A revoked key must stop working within 30 seconds (decisions 9).
 	KeyMemory = 15 * time.Second
-	// unknownMemory is how long an unknown key is cached: a key that was tried before it was created works after at
-	// most this time.
+	// unknownMemory is how long an unknown key is cached: the longest delay of a new key that was tried too early.
 	unknownMemory = 5 * time.Second
 
 	rememberedKeys = 10_000 // in each cache
