@@ -242,7 +242,7 @@ func (p *callParts) addMember(name string, value jsontext.Value) {
 	p.body.Write(value)
 }
 
-// setParameter adds an argument as the text of a parameter, or a fault of it.
+// setParameter adds an argument to its part of the request, as text, or a fault if it is null or of another type.
 func (p *callParts) setParameter(name string, arg argument, value jsontext.Value) {
 	if value.Kind() == 'n' {
 		p.fault(name, "must not be null")

@@ -98,7 +98,7 @@ func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// addRow decodes a row, which is an object, and appends it to the text.
+// addRow decodes a row, which is an object, and appends it to the text: its cells, or its JSON if t.whole is true.
 func (t *table) addRow(dec *jsontext.Decoder) error {
 	t.rows++
 	if t.whole {
@@ -107,7 +107,7 @@ func (t *table) addRow(dec *jsontext.Decoder) error {
 		return err
 	}
 	for path, value := range t.values {
-		t.values[path] = value[:0]
+		t.values[path] = value[:0] // absent, until readObject finds one
 	}
 	if err := t.readObject(dec, ""); err != nil {
 		return err
