@@ -77,7 +77,7 @@ func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error)
 		return *recorded, nil
 	}
 
-	w.ran = true
+	w.ran = true // the outcome is no repeat
 	done := false
 	defer func() { // also after a panic
 		if !done {
@@ -96,7 +96,7 @@ func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error)
 // is recorded encrypted, and returned with its plain body. An outcome that is recorded already is returned as it is.
 func (w *idempotentRun) runRecorded(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
 	return once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
-		w.ran = true
+		w.ran = true // the outcome is no repeat
 		out, err := w.edge.answer(ctx, w.c, w.op, w.in, run)
 		if err != nil || !w.op.Meta().Secret {
 			return out, err
