@@ -74,7 +74,7 @@ func NewConnect(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) Con
 	return newConnector(e, wrap).connect
 }
 
-// newConnector implements NewConnect.
+// newConnector returns the connector of NewConnect. Both of its clients send through what wrap returns.
 func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) connector {
 	if wrap == nil {
 		wrap = func(transport http.RoundTripper) http.RoundTripper { return transport }
@@ -92,7 +92,7 @@ func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) c
 // address is the operator's choice.
 type publicTransport struct{ public, proxied *http.Transport }
 
-// onlyPublic returns a publicTransport with the settings of a transport.
+// onlyPublic returns a copy of a transport that connects to public addresses only, or through the environment's proxy.
 func onlyPublic(transport *http.Transport) publicTransport {
 	public := transport.Clone()
 	public.Proxy = nil
@@ -110,7 +110,7 @@ func (t publicTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.public.RoundTrip(r)
 }
 
-// connect implements Connect.
+// connect implements Connect: it returns the source of a directory of the provider.
 func (c connector) connect(provider domain.Directory, settings json.RawMessage, credentials []byte) (Source, error) {
 	switch provider {
 	case domain.Microsoft:
@@ -145,8 +145,7 @@ type MicrosoftSettings struct {
 	Tenant string `json:"tenant"`
 	// AppID is the id of the registered app (its client id).
 	AppID string `json:"app_id"`
-	// Group is the object id of the group whose transitive members are synced;
-	// empty for every account.
+	// Group is the object id of the group whose transitive members are synced; empty for every account.
 	Group string `json:"group,omitempty"`
 }
 

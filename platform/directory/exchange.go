@@ -34,6 +34,8 @@ const (
 	longestBackoff = time.Minute
 	// patience bounds the sum of the pauses for a throttled request.
 	patience = 30 * time.Minute
+	// unknownWait means that the vendor does not say how long to wait.
+	unknownWait time.Duration = -1
 )
 
 // session calls a vendor's service. It is safe for concurrent use.
@@ -48,8 +50,7 @@ type session struct {
 	tokenError func(code, description string) error
 	// requestError returns the error for an answer that is neither a success nor temporary.
 	requestError func(answer) error
-	// secret is removed from quoted messages; empty for none.
-	secret string
+	secret       string // is removed from quoted messages; empty for none
 
 	fetching sync.Mutex // is locked while a token is fetched
 	token    atomic.Pointer[oauth2.Token]
@@ -64,9 +65,8 @@ type answer struct {
 
 // retryable is an error after which the request is sent again.
 type retryable struct {
-	kind failureKind
-	// after is how long the vendor asks to wait; negative if it does not say.
-	after time.Duration
+	kind  failureKind
+	after time.Duration // how long the vendor asks to wait, or unknownWait
 	err   error
 }
 
@@ -82,15 +82,15 @@ const (
 
 // failedError returns the retryable error of a failed request.
 func (s *session) failedError(format string, args ...any) error {
-	return &retryable{failed, -1, errorf(s.vendor, format, args...)}
+	return &retryable{failed, unknownWait, errorf(s.vendor, format, args...)}
 }
 
 // malformedError returns the retryable error of a malformed answer.
 func (s *session) malformedError(format string, args ...any) error {
-	return &retryable{malformed, -1, errorf(s.vendor, format, args...)}
+	return &retryable{malformed, unknownWait, errorf(s.vendor, format, args...)}
 }
 
-// throttledError returns the retryable error of a throttled request, with the vendor's wait (see retryable.after).
+// throttledError returns the retryable error of a throttled request; after is the vendor's wait, or unknownWait.
 func (s *session) throttledError(after time.Duration) error {
 	return &retryable{throttled, after, errors.New(s.vendor + " is throttling requests")}
 }
@@ -112,7 +112,7 @@ func (s *session) sendWithRetries(ctx context.Context, send func(context.Context
 		}
 		failures[r.kind]++
 		after := r.after
-		if after < 0 {
+		if after == unknownWait {
 			after = min(time.Second<<min(failures[r.kind]-1, 10), longestBackoff)
 		}
 		waited += max(after, time.Second) // at least a second, so that repeated waits of 0 reach patience too
@@ -166,7 +166,7 @@ func call[T any](
 			case a.status/100 != 2:
 				return s.requestError(a)
 			default:
-				decoded = *new(T)
+				decoded = *new(T) // a malformed answer before may have set fields
 				if err := json.Unmarshal(a.body, &decoded); err != nil {
 					return s.malformedError("answers with %s that can't be read: %w", what, err)
 				}
@@ -307,7 +307,7 @@ type tokenTransport struct {
 	err     error
 }
 
-// RoundTrip sends a request with the session's exchange, so the response is complete.
+// RoundTrip sends a request with the session's exchange, so the response is complete. It keeps the error in t.err.
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, err := t.session.exchange(t.session.tokenClient, req)
 	t.err = err

@@ -135,7 +135,7 @@ func (g *google) requestError(a answer) error {
 	detail := g.quote(fmt.Sprint(a.status), reason, response.Error.Message)
 	switch {
 	case slices.Contains(throttleReasons, reason):
-		return g.throttledError(-1)
+		return g.throttledError(unknownWait)
 	case a.status == http.StatusGone || location == "pageToken" || strings.Contains(response.Error.Message, "pageToken"):
 		return ErrStartOver
 	case reason == "accessNotConfigured":

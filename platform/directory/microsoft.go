@@ -71,7 +71,7 @@ const (
 	roundChanges = "changes" // the accounts that changed since a delta link
 )
 
-// roundMembers returns the name of the round of the group's members.
+// roundMembers returns the name of the round that reads the group's members.
 func (m *microsoft) roundMembers() string { return "members/" + m.group }
 
 // Read implements Source. It reads the group's name before the first page.
@@ -87,20 +87,21 @@ func (m *microsoft) Read(ctx context.Context, position string) iter.Seq2[Page, e
 	})
 }
 
-// begin sets the round and the link from a position, and reads the group's name. It returns ErrStartOver for a
-// position that was stored under other settings.
+// begin sets the round and the link from a position, and reads the name of the group, if one is set. It returns
+// ErrStartOver for a position that was stored under other settings.
 func (m *microsoft) begin(ctx context.Context, position string) error {
 	firstRound := roundAll
 	if m.group != "" {
 		firstRound = m.roundMembers()
 	}
 	round, link, _ := strings.Cut(position, " ")
+	sameSettings := round == firstRound || m.group == "" && round == roundChanges
 	switch {
 	case position == "":
 		m.round, m.link = firstRound, m.firstLink()
 		clear(m.seen)
-	case round != firstRound && (round != roundChanges || m.group != ""), !m.isGraphLink(link):
-		return ErrStartOver // the position is of another group, of none, or of another address of Graph
+	case !sameSettings || !m.isGraphLink(link): // of another group, of none, or of another address of Graph
+		return ErrStartOver
 	default:
 		m.round, m.link = round, link
 	}
@@ -161,7 +162,8 @@ func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 
 	page := Page{Whole: m.round != roundChanges}
 	for _, a := range answer.Value {
-		page.Accounts = append(page.Accounts, a.account(m.groupName, page.Whole && !m.seen[a.ID]))
+		complete := page.Whole && !m.seen[a.ID] // of an account read before, Graph sends only what has changed
+		page.Accounts = append(page.Accounts, a.account(m.groupName, complete))
 		if page.Whole {
 			m.seen[a.ID] = true
 		}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -34,14 +33,14 @@ type microsoftAccount struct {
 	PreferredLanguage jsonProperty[string] `json:"preferredLanguage"`
 }
 
-// account converts the account, with group as the user's group. whole means that Graph sent all properties: absent
+// account converts the account, with group as the user's group. complete means that Graph sent all properties: absent
 // texts are then given as empty. Without a first and a last name it splits the display name.
-func (a microsoftAccount) account(group string, whole bool) domain.DirectoryAccount {
+func (a microsoftAccount) account(group string, complete bool) domain.DirectoryAccount {
 	if a.Removed != nil {
 		return domain.DirectoryAccount{ObjectID: a.ID, Removed: true}
 	}
 	text := func(p jsonProperty[string]) domain.Optional[string] {
-		return domain.Optional[string]{Given: p.Given || whole, Value: strings.TrimSpace(p.Value)}
+		return domain.Optional[string]{Given: p.Given || complete, Value: strings.TrimSpace(p.Value)}
 	}
 	d := domain.DirectoryAccount{
 		ObjectID: a.ID, Enabled: a.AccountEnabled.Optional,
@@ -134,9 +133,9 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 	})
 }
 
-// mergeRetries returns the retryable error that decides how a batch is retried: that of previous and err with the
-// higher kind or, if the kinds are equal, with the longer wait. previous may be nil. If err is not retryable, it is
-// returned as permanent.
+// mergeRetries returns, of two retryable errors of a batch, the one that decides how the batch is retried: throttled
+// before malformed before failed or, if the kinds are equal, the longer wait. previous may be nil. If err is not
+// retryable, it is returned as permanent.
 func mergeRetries(previous, err error) (retryErr, permanent error) {
 	next, ok := errors.AsType[*retryable](err)
 	if !ok {
@@ -188,7 +187,7 @@ func (m *microsoft) managerAddress(a batchAnswer) (string, error) {
 	case a.Status == http.StatusNotFound:
 		return "", nil
 	case a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable:
-		after := time.Duration(-1)
+		after := unknownWait
 		for name, value := range a.Headers {
 			if strings.EqualFold(name, "Retry-After") {
 				after = domain.RetryAfter(value, m.clock.Now())

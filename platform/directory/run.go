@@ -17,7 +17,7 @@ type Opener interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// SealContext returns the sealing context of a client's directory credentials.
+// SealContext returns the context that binds a client's sealed directory credentials to the client (see Opener).
 func SealContext(client domain.ClientID) []byte { return []byte("directory:" + client.UUID()) }
 
 const (
@@ -123,8 +123,9 @@ func (r *Runner) Work(ctx context.Context, lease *dirsync.Lease, progress Progre
 	return run, err
 }
 
-// workOn implements Work, without the observer. A goroutine extends the lease meanwhile. cause is why the run failed or
-// was interrupted; nil if it completed. A run at maxDeaths fails at once. If ctx ends, workOn releases the lease.
+// workOn works on a leased run while a goroutine extends the lease, and returns the completed or failed run. cause is
+// why the run failed or was interrupted; nil if it completed. err is nil unless the run was interrupted, or another
+// process has it. A run at maxDeaths fails at once. If ctx ends, workOn releases the lease.
 func (r *Runner) workOn(
 	ctx context.Context, lease *dirsync.Lease, progress Progress,
 ) (run domain.SyncRun, cause, err error) {
@@ -187,10 +188,10 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// sourceFailure returns the failure of a source's error, whose text is for the client.
+// sourceFailure returns a failure caused by err, an error of a source. The client is shown the text of err.
 func sourceFailure(err error) error { return &failure{err.Error(), err} }
 
-// redact returns the text of err for the client: that of a failure or, for another error, which is only logged, a
+// redact returns a text about err for the client: a failure's own text or, because other errors are only logged, a
 // general text.
 func redact(err error) string {
 	var failed *failure
@@ -200,7 +201,7 @@ func redact(err error) string {
 	case domain.IsCode(err, domain.Unavailable):
 		return "the database could not be reached"
 	}
-	return domain.ErrPanicked.Error()
+	return domain.ErrPanicked.Error() // a general text, also for errors that are no panic
 }
 
 // fail ends a run as failed, with the redacted text of err.
@@ -256,7 +257,7 @@ func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) 
 }
 
 // run continues the run from its stored stage: it reads the directory, checks the number of removals, applies the
-// accounts, and finishes the run.
+// accounts, and finishes the run. Each of the first two steps sets the lease's next stage.
 func (w *activeRun) run(ctx context.Context) (run domain.SyncRun, err error) {
 	if w.lease.Stage == dirsync.Reading {
 		source, err := w.openSource()
@@ -328,8 +329,8 @@ func (w *activeRun) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// readAll stores the directory's accounts for applyAll, from the run's position to the last page. If the position has
-// expired, it reads from the start, unless dirsync.StartOver refuses, which is a failure, like an error of the source.
+// readAll stages the directory's accounts, from the run's position to the last page. Once in a run, it reads from the
+// start again if the position has expired. Any other error of the source is a failure.
 func (w *activeRun) readAll(ctx context.Context, source Source) error {
 	for page, err := range source.Read(ctx, w.lease.Position) {
 		if errors.Is(err, ErrStartOver) {
@@ -337,7 +338,7 @@ func (w *activeRun) readAll(ctx context.Context, source Source) error {
 			if startErr != nil {
 				return startErr
 			}
-			if !ok {
+			if !ok { // it has started over before
 				return sourceFailure(err)
 			}
 			return w.readAll(ctx, source)

@@ -1,6 +1,5 @@
-// Package directory keeps a client's users in sync with the client's directory:
-// connectors read Microsoft Entra ID and Google Workspace, and runs write what
-// they read.
+// Package directory keeps a client's users in sync with the client's directory: connectors read Microsoft Entra ID and
+// Google Workspace, and runs write what they read.
 package directory
 
 import (

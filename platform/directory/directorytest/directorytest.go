@@ -1,6 +1,5 @@
-// Package directorytest has directories for tests: an in-memory list of accounts,
-// and servers that show it as Microsoft Graph and Google's Admin SDK do, as their
-// vendors document them, with faults to inject.
+// Package directorytest has directories for tests: an in-memory list of accounts, and servers that show it as Microsoft
+// Graph and Google's Admin SDK do, as their vendors document them, with faults to inject.
 package directorytest
 
 import (
@@ -23,8 +22,7 @@ type Account struct {
 	Disabled, Guest bool
 }
 
-// Directory is a list of accounts that may change between reads. It is safe for
-// concurrent use.
+// Directory is a list of accounts that may change between reads. It is safe for concurrent use.
 type Directory struct {
 	mu       sync.Mutex
 	seq      int64 // of the last change

@@ -22,8 +22,7 @@ type Fault struct {
 	// Times is how many of them it happens to; 0 for one.
 	Times int
 
-	// Status, Header and Body are the answer; the status 0 is that of the usual
-	// answer.
+	// Status, Header and Body are the answer; the status 0 is that of the usual answer.
 	Status int
 	Header map[string]string
 	Body   string
