@@ -62,7 +62,7 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 
 	address, err := netmail.ParseAddress(from)
 	if err == nil {
-		err = encodeDomain(&netmail.Address{Address: address.Address})
+		err = encodeDomain(&netmail.Address{Address: address.Address}) // only a check: toWire encodes it
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the sender %q is not an address: %w", from, err)

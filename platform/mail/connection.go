@@ -99,9 +99,9 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 	return c, nil
 }
 
-// selectAuth returns the first of its methods of authentication that the server supports, or an error if the server
-// supports none. PLAIN and LOGIN disclose the password, so they fail on a connection that is neither encrypted nor
-// local.
+// selectAuth returns the strongest method of authentication that the server supports, or an error if the server
+// supports none of the list. PLAIN and LOGIN disclose the password, so they fail on a connection that is neither
+// encrypted nor local.
 func (s *server) selectAuth(c *smtp.Client) (smtp.Auth, error) {
 	known, names := c.Extension("AUTH")
 	if !known {
@@ -132,8 +132,8 @@ func (c *connection) ping(ctx context.Context) bool {
 	return c.conn.SetDeadline(time.Time{}) == nil && c.runUntil(ctx, c.smtp.Noop) == nil
 }
 
-// send sends a message. Only its own timeout, sendWithin, interrupts it, so that the outcome is certain. The error of
-// an address that needs SMTPUTF8 on a server without it is that of unsupportedError. Any other error is a *failure.
+// send sends a message. Only its own timeout, sendWithin, interrupts it, so that the outcome is certain. If an address
+// needs SMTPUTF8 and the server does not support it, the error is unsupportedError's. Any other error is a *failure.
 func (c *connection) send(w wire) error {
 	if needsSMTPUTF8(w.from) || needsSMTPUTF8(w.to) {
 		if known, _ := c.smtp.Extension("SMTPUTF8"); !known {
@@ -162,7 +162,7 @@ func (c *connection) send(w wire) error {
 	if err := body.Close(); err != nil { // Close ends the message, and waits for the answer
 		f := c.fail(stepContent, err)
 		code, _ := f.answer()
-		f.unanswered = code == 0
+		f.unanswered = code == 0 // the server may have accepted the message
 		return f
 	}
 	return nil
@@ -209,10 +209,9 @@ const closing = 421
 // failure is the error of a message that was not delivered: err is the server's answer (*textproto.Error), or the error
 // of the connection.
 type failure struct {
-	at  step
-	err error
-	// unanswered means that the server was sent the whole message and did not answer.
-	unanswered bool
+	at         step
+	err        error
+	unanswered bool // the server was sent the whole message and did not answer
 }
 
 // Error contains the server's answer, which may contain the recipient's address.

@@ -143,7 +143,7 @@ type renderer struct {
 	err       error
 }
 
-// render returns the text of a template without white space around it.
+// render returns the text of a template without white space around it. It sets r.err to the first error.
 func (r *renderer) render(name string) string {
 	var text strings.Builder
 	if err := r.templates.ExecuteTemplate(&text, name, r.values); err != nil && r.err == nil {

@@ -120,10 +120,10 @@ func NewDispatcher(
 // leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claim claims due mails, and asks to be called again at once. Without due mails, wait is the time until the next is
-// due, between pollAgain and pollEvery.
-func (d *Dispatcher) claim(ctx context.Context, free int) ([]outbox.Lease, time.Duration, error) {
-	leases, err := outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
+// claim leases up to free due mails. wait is the time until the next call: 0 if there were due mails, else the time
+// until the next mail is due, but at least pollAgain and at most pollEvery.
+func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease, wait time.Duration, err error) {
+	leases, err = outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {
 		return leases, 0, err
 	}
@@ -137,11 +137,11 @@ func (d *Dispatcher) claim(ctx context.Context, free int) ([]outbox.Lease, time.
 // try sends one mail, marks it, and logs an error. A stop, which ends ctx, does not interrupt a started delivery.
 func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	ctx, end := d.trace.Begin(ctx, "send a mail", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
-	begin, cancel := context.WithTimeout(ctx, tryWithin)
+	startCtx, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
-	mark, done := context.WithTimeout(context.WithoutCancel(ctx), tryWithin+markWithin)
+	markCtx, done := context.WithTimeout(context.WithoutCancel(ctx), tryWithin+markWithin)
 	defer done()
-	outcome, err := d.Send(begin, mark, l)
+	outcome, err := d.Send(startCtx, markCtx, l)
 	if errors.Is(err, db.ErrLeaseLost) {
 		outcome = Lost
 	}
@@ -159,33 +159,33 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	}
 }
 
-// Send writes, delivers and marks one leased mail. It starts the delivery only before begin ends, and marks the outcome
-// before mark ends.
-// The outcome is empty if there was no attempt, and Failed for an unwanted mail. The error says why the mail will be
-// retried, or why it was not marked. A panic is a failed attempt.
-func (d *Dispatcher) Send(begin, mark context.Context, l outbox.Lease) (Outcome, error) {
-	draft, err := domain.RecoverValue(begin, d.log, "write a mail", func() (Draft, error) {
-		return d.writers[l.Kind].Write(begin, l)
+// Send writes, delivers and marks one leased mail. It starts the delivery only before startCtx ends, and marks the
+// outcome before markCtx ends. The outcome is empty if there was no attempt, Suppressed if the mail is switched off,
+// and Failed for an unwanted mail. The error says why the mail will be retried, or was not marked. A panic is a failed
+// attempt.
+func (d *Dispatcher) Send(startCtx, markCtx context.Context, l outbox.Lease) (Outcome, error) {
+	draft, err := domain.RecoverValue(startCtx, d.log, "write a mail", func() (Draft, error) {
+		return d.writers[l.Kind].Write(startCtx, l)
 	})
 	switch {
 	case err != nil:
-		return d.retryOrFail(begin, mark, l, draft.Due, err)
+		return d.retryOrFail(startCtx, markCtx, l, draft.Due, err)
 	case draft.SwitchedOff: // not a failure, even if the mail is unwanted too
-		return Suppressed, outbox.MarkSuppressed(mark, d.db, l)
+		return Suppressed, outbox.MarkSuppressed(markCtx, d.db, l)
 	case draft.Unwanted != "":
-		return d.fail(mark, l, draft.Unwanted)
+		return d.fail(markCtx, l, draft.Unwanted)
 	}
 
 	m := draft.Message
-	if err := d.deliver(begin, m); err != nil {
-		return d.retryOrFail(begin, mark, l, draft.Due, err)
+	if err := d.deliver(startCtx, m); err != nil {
+		return d.retryOrFail(startCtx, markCtx, l, draft.Due, err)
 	}
-	err = d.marks.Mark(mark, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
+	err = d.marks.Mark(markCtx, outbox.SentMail{Lease: l, User: draft.User, From: m.From.Address, Subject: m.Subject})
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errUnmarked, err)
 	}
 	if errors.Is(err, domain.ErrPanicked) { // the mail was sent, but marking it panicked
-		return d.retryOrFail(begin, mark, l, draft.Due, &MaybeSentError{err})
+		return d.retryOrFail(startCtx, markCtx, l, draft.Due, &MaybeSentError{err})
 	}
 	return Sent, err
 }
@@ -213,31 +213,31 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	return err
 }
 
-// retryOrFail marks a mail as failed if its error is permanent, or the mail was first due more than domain.MailLife
-// ago. Otherwise it requeues the mail: after a backoff or, if no attempt began, after restartAfter, or at once if the
-// process is stopping. due is the time at which the mail was first due. If it is zero, because the mail could not be
-// read, the number of attempts decides (minRetryAge).
+// retryOrFail marks a mail as failed if err is permanent, or if the mail is older than domain.MailLife: by due, when it
+// was first due, or by its attempts (minRetryAge). due is zero if the mail could not be read. Otherwise retryOrFail
+// requeues the mail, after a backoff, and returns err. If no attempt began or startCtx has ended, no attempt is counted
+// and err is not returned: the mail is due again after restartAfter, or at once if the process is stopping.
 func (d *Dispatcher) retryOrFail(
-	begin, mark context.Context, l outbox.Lease, due time.Time, err error,
+	startCtx, markCtx context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
 	var refused *RefusedError
 	var maybe *MaybeSentError
 	q := outbox.Requeue{At: d.db.Now(), MaybeSent: errors.As(err, &maybe)}
 	switch {
 	case errors.As(err, &refused):
-		return d.fail(mark, l, refused.Reason)
+		return d.fail(markCtx, l, refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
-		return d.fail(mark, l, err.Error())
-	case errors.Is(err, ErrNotStarted), begin.Err() != nil: // no attempt began
-		if !errors.Is(begin.Err(), context.Canceled) { // the process is not stopping
+		return d.fail(markCtx, l, err.Error())
+	case errors.Is(err, ErrNotStarted), startCtx.Err() != nil: // no attempt is counted
+		if !errors.Is(startCtx.Err(), context.Canceled) { // the process is not stopping
 			q.At = q.At.Add(restartAfter)
 		}
-		return "", d.requeue(mark, l, q)
+		return "", d.requeue(markCtx, l, q)
 	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, minRetryAge(l.Attempts) > domain.MailLife:
-		return d.fail(mark, l, fmt.Sprintf("given up: %v", err))
+		return d.fail(markCtx, l, fmt.Sprintf("given up: %v", err))
 	}
 	q.At, q.Failed = q.At.Add(backoff.After(l.Attempts+1)), true
-	return Retried, errors.Join(err, d.requeue(mark, l, q))
+	return Retried, errors.Join(err, d.requeue(markCtx, l, q))
 }
 
 // requeue requeues a mail, retrying while the database is unavailable.

@@ -38,17 +38,16 @@ type File struct {
 
 // Sender delivers mail. It is safe for concurrent use.
 type Sender interface {
-	// Send delivers a message and returns when it was accepted. The error is a
-	// *RefusedError if the message will never be accepted, ErrNotStarted if the delivery
-	// did not begin because ctx ended or left too little time, and a *MaybeSentError if the
-	// message may have been accepted; any other error is temporary. A delivery that has
-	// begun ends before ctx's deadline, and does not stop when ctx is cancelled.
+	// Send delivers a message and returns when it was accepted. The error is a *RefusedError if the message will never
+	// be accepted, ErrNotStarted if the delivery did not begin because ctx ended or left too little time, and a
+	// *MaybeSentError if the message may have been accepted; any other error is temporary. A delivery that has begun
+	// ends before ctx's deadline, and does not stop when ctx is cancelled.
 	Send(ctx context.Context, m Message) error
 	// Close closes idle connections.
 	Close() error
 }
 
-// Open returns the sender for an SMTP URL (see NewSMTP), or an Outbox if the URL is empty.
+// Open returns the sender for an SMTP URL (see NewSMTP) or, if the URL is empty, an Outbox in the folder outbox.
 func Open(url, outbox string) (Sender, error) {
 	if url == "" {
 		return NewOutbox(outbox)

@@ -23,7 +23,7 @@ type Requests struct {
 	Reports  ReportReader // nil refuses the mails of monthly reports
 }
 
-// Write implements Writer. The mail of a monthly report has the report attached.
+// Write implements Writer. A monthly report is attached to its mail. Unwanted and switched-off mails are not composed.
 func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	m, err := outbox.Mail(ctx, r.DB, l.Client, l.ID)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {
@@ -38,7 +38,7 @@ func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	return draft, err
 }
 
-// attach returns the file of a monthly report as an attachment.
+// attach returns the file of a monthly report as an attachment. Without r.Reports, the error is a *RefusedError.
 func (r Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
 	if r.Reports == nil {
 		return nil, &RefusedError{Reason: "no reports are made here"}
@@ -57,7 +57,7 @@ type Notices struct {
 	Composer *Composer
 }
 
-// Write implements Writer.
+// Write implements Writer. Unwanted and switched-off mails are not composed.
 func (n Notices) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	m, err := outbox.ReadNotice(ctx, n.DB, l)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {

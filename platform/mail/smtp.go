@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// connectWithin bounds all of connecting: with the greeting, STARTTLS and
-	// authentication.
+	// connectWithin bounds all of connecting: with the greeting, STARTTLS and authentication.
 	connectWithin = 20 * time.Second
 	// sendWithin bounds the delivery of one message. It is long, because a server
 	// that accepts a message but answers too late gets it again.
@@ -20,8 +19,7 @@ const (
 	// idleFor is how long an idle connection is kept, and freshFor how long it is reused without a ping.
 	idleFor  = 30 * time.Second
 	freshFor = time.Second
-	// aliveWithin bounds the ping of an idle connection, goodbyeWithin its
-	// closing.
+	// aliveWithin bounds the ping of an idle connection, goodbyeWithin its closing.
 	aliveWithin   = 10 * time.Second
 	goodbyeWithin = time.Second
 )
@@ -58,17 +56,17 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		return err
 	}
 
-	begin, cancel := withStartDeadline(ctx)
+	startCtx, cancel := withStartDeadline(ctx)
 	defer cancel()
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
-	case <-begin.Done():
+	case <-startCtx.Done():
 		return fmt.Errorf("%w: all connections to the mail server are in use", ErrNotStarted)
 	}
 
 	for {
-		c, err := s.acquire(begin)
+		c, err := s.acquire(startCtx)
 		if err != nil {
 			return err
 		}
@@ -99,32 +97,33 @@ func withStartDeadline(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() {}
 }
 
-// acquire returns a working idle connection, or else a new connection. The error is ErrNotStarted if begin ends first.
-func (s *SMTP) acquire(begin context.Context) (*connection, error) {
+// acquire returns a working idle connection, or else a new connection. The error is ErrNotStarted if startCtx ends
+// first.
+func (s *SMTP) acquire(startCtx context.Context) (*connection, error) {
 	for {
-		if begin.Err() != nil {
+		if startCtx.Err() != nil {
 			return nil, ErrNotStarted
 		}
 		c := s.pop()
 		if c == nil {
-			return s.dial(begin)
+			return s.dial(startCtx)
 		}
-		if s.clock.Now().Sub(c.used) < freshFor || c.ping(begin) {
+		if s.clock.Now().Sub(c.used) < freshFor || c.ping(startCtx) {
 			return c, nil
 		}
 		_ = c.conn.Close()
 	}
 }
 
-// dial opens a connection, within connectWithin. The error is ErrNotStarted if begin ends first.
-func (s *SMTP) dial(begin context.Context) (*connection, error) {
-	ctx, cancel := context.WithTimeout(begin, connectWithin)
+// dial opens a connection, within connectWithin. The error is ErrNotStarted if startCtx ends first.
+func (s *SMTP) dial(startCtx context.Context) (*connection, error) {
+	ctx, cancel := context.WithTimeout(startCtx, connectWithin)
 	defer cancel()
 	c, err := s.server.connect(ctx)
 	switch {
 	case err == nil:
 		return c, nil
-	case begin.Err() != nil:
+	case startCtx.Err() != nil:
 		return nil, ErrNotStarted
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("connect to the mail server: it is not ready after %s", connectWithin)

@@ -67,12 +67,12 @@ func (m Message) toWire() (wire, error) {
 	if _, err := out.WriteTo(&data); err != nil {
 		return wire{}, fmt.Errorf("lay out a message: %w", err)
 	}
-	from.Name = ""
+	from.Name = "" // only the header has the name
 	return wire{id: m.ID, from: from, to: *to, recipient: m.To, data: data.Bytes()}, nil
 }
 
-// encodeDomain converts the domain of an address to ASCII (punycode), which every mail server supports. A local part
-// has no such form (see needsSMTPUTF8).
+// encodeDomain converts the domain of an address to ASCII (punycode), which every mail server supports. It leaves the
+// local part, which has no such form.
 func encodeDomain(a *netmail.Address) error {
 	host := domainOf(a.Address)
 	if isASCII(host) {
