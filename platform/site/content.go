@@ -46,8 +46,8 @@ const (
 	immutable = "public, max-age=31536000, immutable"
 )
 
-// newContent returns the content of a body. A revalidated body with sampleMarks becomes a source, with privateCache;
-// another body is compressed.
+// newContent returns the content of a body. A revalidated body with placeholders (sampleMarks) is kept as a source, to
+// be filled in for each request, with privateCache. Any other body is compressed at once.
 func newContent(contentType, cacheControl string, body []byte) *content {
 	if cacheControl == revalidated && sampleMarks.Match(body) {
 		return &content{contentType: contentType, cacheControl: privateCache, source: body}
@@ -100,8 +100,8 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// body returns the ETag of the body for a request, and a function that returns the body. It is compressed if the caller
-// accepts gzip, except for that of an edition beyond the limit of compressions (see edition.body).
+// body returns the ETag of the body for a request, and a function that returns the body, in gzip if the caller accepts
+// it. A body made from a source has the request's base address, and is not in gzip beyond the limit of compressions.
 func (c *content) body(
 	d *Documents, state servedState, r *http.Request,
 ) (etag string, encode func() (body []byte, gzipped bool)) {

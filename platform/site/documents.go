@@ -49,7 +49,7 @@ func (d *Documents) DatedHandler(contentType string, encode func() ([]byte, erro
 	return d.handler(contentType, encode, func() int { return daysSinceSample(d.now()) })
 }
 
-// handler implements Handler and DatedHandler. days returns the number of days by which dates are shifted.
+// handler implements Handler and DatedHandler: dates are shifted by days, and the keys of samples stay (demo).
 func (d *Documents) handler(contentType string, encode func() ([]byte, error), days func() int) http.Handler {
 	made := sync.OnceValue(func() *content {
 		source, err := encode()
@@ -76,10 +76,10 @@ func (d *Documents) Root() string {
 // rootedLinks matches the beginning of links to paths of the service.
 var rootedLinks = regexp.MustCompile(` (?:href|src|data-(?:document|index|library))="/`)
 
-// addRoot returns HTML with the root at the beginning of all paths in links.
+// addRoot returns HTML with the root at the beginning of all paths in links, before their first slash.
 func (d *Documents) addRoot(html []byte) []byte {
 	root := template.HTMLEscapeString(d.Root())
-	return rootedLinks.ReplaceAllFunc(html, func(found []byte) []byte {
+	return rootedLinks.ReplaceAllFunc(html, func(found []byte) []byte { // found ends with that slash
 		return slices.Concat(found[:len(found)-1], []byte(root), found[len(found)-1:])
 	})
 }
@@ -181,12 +181,9 @@ func (e *edition) withAddress(base string) []byte {
 // servedState holds the values in pages that depend on the service, other than its address. It does not depend on the
 // caller.
 type servedState struct {
-	// demo is true if the keys of the demonstration are valid.
-	demo bool
-	// notice is the text of the Notice; empty for none.
-	notice template.HTML
-	// days is the number of days since SampleDay.
-	days int
+	demo   bool          // the keys of the demonstration are valid
+	notice template.HTML // the text of the Notice; empty for none
+	days   int           // the number of days since SampleDay
 }
 
 // Notice is shown at the top of the start page, of /docs, of a reference and of some guides.

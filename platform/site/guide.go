@@ -39,7 +39,7 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 	return list, nil
 }
 
-// addGuidePages adds the guides, also the operators', and the Markdown sources of the other guides.
+// addGuidePages adds the guides, also the operators', and the other guides' Markdown, whose dates are shifted.
 func (b *builder) addGuidePages() error {
 	for _, g := range b.Guides {
 		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).dated = true
@@ -85,7 +85,7 @@ func (b *builder) addLLMsText() {
 	for _, g := range b.Guides {
 		fmt.Fprintf(&full, "<!-- %s%s -->\n\n%s\n\n", SampleBase, g.Path, bytes.TrimSpace(g.source))
 	}
-	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).dated = true
+	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).dated = true // guides have dates of samples
 }
 
 // fullText is the path of the text that contains all guides.

@@ -66,7 +66,7 @@ type section struct{ ID, Title, Text, Words string }
 // searchWords matches the comment with search words.
 var searchWords = regexp.MustCompile(`<!-- search: (.*) -->`)
 
-// linkedOperations matches operations in links. page allows line breaks after the slashes of their paths.
+// linkedOperations matches operations in links. render allows line breaks after the slashes of their paths.
 var linkedOperations = regexp.MustCompile(`"><code>[A-Z]+ /[^<]*`)
 
 // add adds the text of a block to the section. For a program it also adds the name of the language, and for a search
@@ -122,7 +122,7 @@ func (m *markdown) render(source []byte) (p parsed, err error) {
 	if err := m.goldmark.Renderer().Render(&out, source, doc); err != nil {
 		return p, err
 	}
-	breakable := func(text string) string { return strings.ReplaceAll(text, "/", "/<wbr>") }
+	breakable := func(text string) string { return strings.ReplaceAll(text, "/", "/<wbr>") } // where a line may break
 	p.Body = template.HTML(linkedOperations.ReplaceAllStringFunc(out.String(), breakable))
 	return p, nil
 }

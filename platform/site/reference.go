@@ -65,7 +65,7 @@ func newReference(r Reference) (*reference, error) {
 // anchor converts an operation's id for the fragment of its link, as assets/reference.js does.
 var anchor = strings.NewReplacer(".", "-", "_", "-")
 
-// Source returns the path of the document that the page loads.
+// Source returns the path of the document that the page loads: the last of Files.
 func (r *reference) Source() string { return r.Files[len(r.Files)-1] }
 
 // addReferencePages adds the pages of all references.

@@ -21,8 +21,7 @@ type entry struct {
 	Words string `json:"words,omitempty"`
 	// Weight ranks it among entries that match equally well, the greatest first.
 	Weight float64 `json:"weight"`
-	// more is the number of other operations with the parameter or field.
-	more int
+	more   int     // the number of other operations with the parameter or field
 }
 
 // addSearchIndex adds the index of the search: all entries as JSON. If a part of a guide has a section with the same
@@ -55,7 +54,7 @@ func (b *builder) addSearchIndex() error {
 		}
 	}
 	for i, r := range b.References {
-		list = append(list, b.entriesOf(r, 1/float64(i+1))...)
+		list = append(list, b.entriesOf(r, 1/float64(i+1))...) // the preferred version weighs most
 	}
 
 	for _, e := range list {

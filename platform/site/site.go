@@ -146,14 +146,14 @@ func (s *Site) redirectTarget(path string, pages map[string]*content) string {
 	if trimmed := strings.TrimRight(path, "/"); pages[trimmed] != nil {
 		return trimmed
 	}
-	// Guides with a path in GuidePaths were below /docs/guide in earlier releases.
+	// Guides with a path in GuidePaths were below /docs/guide in earlier releases. Other paths are no guide's name.
 	name, isText := strings.CutSuffix(strings.TrimPrefix(path, "/docs/guide/"), ".md")
 	if to := s.config.GuidePaths[name]; to != "" && isText {
 		return to + ".md"
 	} else if to != "" {
 		return to
 	}
-	// In earlier releases a reference had a page for each of its tags.
+	// In earlier releases a reference had a page for each of its tags. For other paths name is empty, and no page's.
 	name, _, _ = strings.Cut(strings.TrimPrefix(path, referencePath), "/")
 	if reference := referencePath + name; pages[reference] != nil {
 		return reference
@@ -180,7 +180,7 @@ func setHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// build returns all pages and files by path.
+// build returns all pages and files by path. The page for operators is left out if there are no guides for them.
 func build(c Config) (map[string]*content, error) {
 	b, err := newBuilder(c)
 	if err != nil {

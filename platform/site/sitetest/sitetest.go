@@ -16,9 +16,8 @@ type Page struct {
 	IDs   map[string]bool
 }
 
-// Read reads a page. Its tags match, its ids are there once, what names one finds it, and
-// neither scripts nor styles stand in attributes or scripts in the page. where is named by
-// failures.
+// Read reads a page. Its tags match, its ids are there once, what names one finds it, and neither scripts nor styles
+// stand in attributes or scripts in the page. where is named by failures.
 func Read(t *testing.T, where, text string) Page {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(text))
