@@ -22,8 +22,8 @@ func NewAttachments(d *db.DB, store *Store) *Attachments { return &Attachments{d
 // maxAttachment is the maximum size of a file in a mail, in bytes.
 const maxAttachment = 20 << 20
 
-// ReportPDF reads the file of a client's report. The error is NotFound if there is no file and never will be: its
-// client was archived, or it has expired. A file over maxAttachment is an error too.
+// ReportPDF reads the file of a client's report. The error is NotFound if the client was archived, or if the report has
+// expired or has no file. A file over maxAttachment is an error too.
 func (a *Attachments) ReportPDF(ctx context.Context, client domain.ClientID, id domain.ReportID) ([]byte, error) {
 	t, err := a.db.AnyTenant(ctx, client)
 	if err != nil {

@@ -77,7 +77,7 @@ func (c *Chart) scale() (lowest, highest float64, steps int) {
 	for v := range c.values() {
 		lowest, highest = min(lowest, v), max(highest, v)
 	}
-	if c.Kind == Line && lowest > highest/2 {
+	if c.Kind == Line && lowest > highest/2 { // begin below lowest, by half of the values' range, or of 5% of highest
 		lowest = max(lowest-max(highest-lowest, highest/20)/2, 0)
 	} else {
 		lowest = min(lowest, 0)

@@ -121,7 +121,7 @@ func (l *layout) newPlot(c *Chart, b box) *plot {
 	p.lowest, p.highest, p.steps = c.scale()
 	maxWidth := 40.0 // of a label
 	if c.Kind == Bar {
-		maxWidth = max(min(maxWidth, (b.width-14)/float64(len(c.Labels))-4), 10)
+		maxWidth = max(min(maxWidth, (b.width-14)/float64(len(c.Labels))-4), 10) // without the value axis and gaps
 	}
 	if p.horizontal = c.Kind == Bar && l.widest(c.Labels) > maxWidth; p.horizontal {
 		maxWidth = b.width / 2.2
@@ -187,9 +187,10 @@ func (p *plot) writeAligned(text string, x, y, part float64) {
 	p.write(text, x-part*p.width(text, labelStyle), y+labelDrop, labelStyle)
 }
 
-// writeBeside writes a text to the left of the area, and writeBelow writes it below the area.
+// writeBeside writes a text to the left of the area, with its vertical middle at y.
 func (p *plot) writeBeside(text string, y float64) { p.writeAligned(text, p.area.x-labelGap, y, 1) }
 
+// writeBelow writes a text below the area, centered at x.
 func (p *plot) writeBelow(text string, x float64) {
 	p.writeAligned(text, x, p.area.y+p.area.height+labelHeight-labelGap, 0.5)
 }
@@ -248,7 +249,7 @@ func (p *plot) drawBars() {
 	count := len(p.chart.Series)
 	part := 0.8 // of the label's slot
 	if count == 1 {
-		part = min(0.6, 0.07*float64(len(p.labels)+1))
+		part = min(0.6, 0.07*float64(len(p.labels)+1)) // narrow bars for few labels
 	}
 	for i := range p.chart.Series {
 		for n, value := range p.chart.Series[i].Values {

@@ -13,7 +13,7 @@ import (
 func TestRowsOfOneGroup(t *testing.T) {
 	const each = 60 // more than a page has
 	d := &Document{Title: "T", Sections: []Section{{Heading: "All", Blocks: []Block{Table{
-		Title: "Rows", Columns: []Column{{Title: "Who"}, {Title: "What"}}, Once: 1,
+		Title: "Rows", Columns: []Column{{Title: "Who"}, {Title: "What"}}, GroupBy: 1,
 		Rows: numbered(2*each, func(i int) []any {
 			return []any{[]string{"Amelie", "Bertram"}[i/each], fmt.Sprint("row", i)}
 		}),

@@ -154,7 +154,8 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	}
 	rate := domain.Percent(part, whole)
 	f.Value, f.Note = Percent(rate), countText(part)+" of "+quantity(whole, of)
-	reaches := func(limit float64) bool { return rate == limit || rate > limit == (good > fair) }
+	higherIsBetter := good > fair
+	reaches := func(limit float64) bool { return rate == limit || (rate > limit) == higherIsBetter }
 	switch {
 	case reaches(good):
 		f.Tone = Good
@@ -166,16 +167,17 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	return f
 }
 
-// clickFigure, reportFigure and signedFigure return figures of several reports, with the same limits of tones
-// everywhere.
+// clickFigure returns the figure of the click rate, for all reports. It is Good up to 5%, and Bad above 15%.
 func clickFigure(clicked, sent int, of string) Figure {
 	return rateFigure("Click rate", clicked, sent, 5, 15, of)
 }
 
+// reportFigure returns the figure of the report rate, for all reports. It is Good from 20%, and Bad below 10%.
 func reportFigure(reported, sent int, of string) Figure {
 	return rateFigure("Report rate", reported, sent, 20, 10, of)
 }
 
+// signedFigure returns the figure of signed policies, for all reports. It is Good at 100%, and Bad below 90%.
 func signedFigure(signed, asked int) Figure {
 	return rateFigure("Policies signed", signed, asked, 100, 90, "signature")
 }

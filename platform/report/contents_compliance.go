@@ -48,7 +48,7 @@ type framework struct {
 	title string
 }
 
-// frameworksOf reads all framework assignments of the client.
+// frameworksOf reads all framework assignments of the client, with unique titles. It ends early if r has an error.
 func frameworksOf(r *reading) (all []framework) {
 	for w := (domain.Window{Limit: 100}); ; {
 		page := current(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.FrameworkAssignment], error) {
@@ -64,8 +64,8 @@ func frameworksOf(r *reading) (all []framework) {
 	}
 }
 
-// uniqueTitle returns a title for an assignment: the framework's name, the audience unless it is all users, and a number
-// if an earlier assignment has the same title.
+// uniqueTitle returns a title for an assignment: the framework's name, the audience unless it is all users, and a
+// number if an earlier assignment has the same title.
 func uniqueTitle(f *domain.FrameworkAssignment, earlier []framework) string {
 	title := f.Framework.Name
 	if f.Audience != domain.FrameworkForAll {
@@ -126,7 +126,7 @@ func requirementCells(r *domain.Requirement) []any {
 		bound = "at most"
 	}
 	number := func(v float64) any {
-		if m.Key == domain.ComplianceReports {
+		if m.Key == domain.ComplianceReports { // a count; the others are rates
 			return int(v)
 		}
 		return Percent(v)

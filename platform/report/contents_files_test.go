@@ -118,8 +118,8 @@ func (w *world) said(typ domain.ReportType) (texts []string, tables map[string][
 							continue // pages leave it out
 						}
 						from := 0
-						if before != nil && slices.Equal(before[:b.Once], cells[:b.Once]) {
-							from = b.Once // which pages say once of such rows
+						if before != nil && slices.Equal(before[:b.GroupBy], cells[:b.GroupBy]) {
+							from = b.GroupBy // which pages say once of such rows
 						}
 						before = cells
 						for i := from; i < len(cells); i++ {

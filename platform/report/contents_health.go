@@ -77,16 +77,17 @@ type area struct {
 
 // areas returns all areas, with the client's values and the averages of the other clients.
 func areas(own, others *domain.Health) []area {
+	const higher, lower = false, true // is better
 	return []area{
-		{"Average risk score", "", "points", false, own.AverageScore, others.AverageScore},
-		{"High-risk users", "High-risk users", "%", true, own.HighRisk, others.HighRisk},
-		{"Users on track with training", "On track", "%", false, own.OnTrack, others.OnTrack},
-		{"Simulated mails sent per user", "", "mails", false, own.MailsPerUser, others.MailsPerUser},
-		{"Click rate of the last 90 days", "Click rate", "%", true, own.ClickRate, others.ClickRate},
-		{"Report rate of the last 90 days", "Report rate", "%", false, own.ReportRate, others.ReportRate},
-		{"Unresolved exposures of 100 users", "", "exposures", true, own.ExposuresPer100, others.ExposuresPer100},
-		{"Policies signed", "Policies signed", "%", false, own.Signed, others.Signed},
-		{"Framework requirements met", "Requirements met", "%", false, own.FrameworksMet, others.FrameworksMet},
+		{"Average risk score", "", "points", higher, own.AverageScore, others.AverageScore},
+		{"High-risk users", "High-risk users", "%", lower, own.HighRisk, others.HighRisk},
+		{"Users on track with training", "On track", "%", higher, own.OnTrack, others.OnTrack},
+		{"Simulated mails sent per user", "", "mails", higher, own.MailsPerUser, others.MailsPerUser},
+		{"Click rate of the last 90 days", "Click rate", "%", lower, own.ClickRate, others.ClickRate},
+		{"Report rate of the last 90 days", "Report rate", "%", higher, own.ReportRate, others.ReportRate},
+		{"Unresolved exposures of 100 users", "", "exposures", lower, own.ExposuresPer100, others.ExposuresPer100},
+		{"Policies signed", "Policies signed", "%", higher, own.Signed, others.Signed},
+		{"Framework requirements met", "Requirements met", "%", higher, own.FrameworksMet, others.FrameworksMet},
 	}
 }
 

@@ -55,7 +55,7 @@ func employeeHistory(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsersNote(t.ActiveUsers), figures),
 		section("Every user", Table{
-			Title: "History", Once: len(personColumns), Empty: "Nothing happened to an active user in this period.",
+			Title: "History", GroupBy: len(personColumns), Empty: "Nothing happened to an active user in this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Time (UTC)", Kind: TimeColumn, Width: 2},
 				{Title: "Event", Width: 3}, {Title: "Subject", Width: 4}}),
 			Rows: statementRows(r, reports.History, func(e *domain.HistoryEvent) []any {

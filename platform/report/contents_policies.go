@@ -40,8 +40,8 @@ func policies(r *reading) []Section {
 	}
 }
 
-// policyCells returns a policy's row. names are the names of groups and collections: one without a name was deleted.
-// The counts of signatures are nil for a policy that is not to be signed.
+// policyCells returns a policy's row. names are the names of groups and collections. A group or collection without a
+// name was deleted. The counts of signatures are nil for a policy that is not to be signed.
 func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 	audience := "All users"
 	if p.ScopeType != domain.TenantScope {
@@ -68,7 +68,8 @@ func policyAcknowledgment(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsersNote(r.tenant.ActiveUsers), signOffBlocks(policiesOf(r))),
 		section("Every user and policy", Table{
-			Title: "Policy acknowledgment", Once: len(personColumns), Empty: "No policy asks an active user for a signature.",
+			Title: "Policy acknowledgment", GroupBy: len(personColumns),
+			Empty: "No policy asks an active user for a signature.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Policy", Width: 3}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Signed", Kind: YesNoColumn}, {Title: "Signed on", Kind: DateColumn, Width: 2},
 				{Title: "Valid until", Kind: DateColumn, Width: 2}}),

@@ -69,7 +69,7 @@ func trainingStatus(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsersNote(r.tenant.ActiveUsers), courseTotals(read(r, reports.CourseProgress.All))),
 		section("Every user and course", Table{
-			Title: "Training status", Once: len(personColumns), Empty: noCourses,
+			Title: "Training status", GroupBy: len(personColumns), Empty: noCourses,
 			Columns: slices.Concat(personColumns, courseColumns),
 			Rows: statementRows(r, reports.UserCourses, func(c *domain.UserCourse) []any {
 				return personCells(&c.Person, courseCells(r.tenant, &c.Assignment)...)
@@ -82,10 +82,11 @@ func trainingStatus(r *reading) []Section {
 // those who have.
 func courseDetails(r *reading) []Section {
 	courses, users := read(r, reports.CourseProgress.All), r.tenant.ActiveUsers
-	// table returns a table of users by course. from and to bound the columns of courseColumns after the users.
+	// table returns a table of users by course. After the course and the user it has the columns
+	// courseColumns[from:to].
 	table := func(title, empty string, of reports.Statement[domain.UserCourse], from, to int) Table {
 		return Table{
-			Title: title, Empty: empty, Once: 1,
+			Title: title, Empty: empty, GroupBy: 1,
 			Columns: slices.Concat(courseColumns[:1], personColumns, courseColumns[from:to]),
 			Rows: statementRows(r, of, func(c *domain.UserCourse) []any {
 				cells := courseCells(r.tenant, &c.Assignment)
@@ -96,7 +97,7 @@ func courseDetails(r *reading) []Section {
 	return []Section{
 		section("Courses", noUsersNote(users), courseTotals(courses), courseChart(courses),
 			courseTable("Courses", courses, users, "In 365 days")),
-		// Without the column "Completed on", which would be empty.
+		// Without the columns that would be the same in all rows: "Completed on" here, and the status below.
 		section("Who has not completed them",
 			table("Not completed", "Nobody has an open course.", reports.OpenCourses, 1, 4)),
 		section("Who has completed them",
@@ -128,7 +129,7 @@ func teamTraining(r *reading) []Section {
 				switch {
 				case t.Name == nil:
 					return cells(t, "(no manager)", nil)
-				case t.Manager == "":
+				case t.Manager == "": // Name is the address of a manager who is no user of the client
 					return cells(t, nil, *t.Name)
 				}
 				return cells(t, t.Manager, *t.Name)
@@ -190,8 +191,8 @@ func courseChart(courses []domain.CourseProgress) Block {
 		func(r *domain.CourseProgress) float64 { return rateValue(r.Completed, r.Users) })
 }
 
-// courseTable returns a table of courses, with the number of active users by the state of the course, and with how
-// often it was completed in the reading's period, in the column within. users is the number of active users.
+// courseTable returns a table of courses with the active users by state: Assigned is open and not overdue. The last
+// column, titled within, counts the completions in the report's period. users is the number of active users.
 func courseTable(title string, courses []domain.CourseProgress, users int, within string) Table {
 	return Table{
 		Title: title, Empty: noCourses,

@@ -99,9 +99,9 @@ type Table struct {
 	// Title is unique in the document; the XLSX sheet is named after it.
 	Title   string
 	Columns []Column
-	// Once is the number of first columns whose cells a PDF shows only once for
-	// consecutive rows that agree in all of these columns.
-	Once int
+	// GroupBy is the number of first columns whose cells a PDF shows only once for consecutive rows that agree in
+	// all of these columns.
+	GroupBy int
 	// Line, if not nil, formats a row as text: a PDF then shows the rows as a paragraph instead of a table.
 	Line func(cells []any) string
 	// Rows can be ranged over once. A cell is nil, or of the type of its column's kind

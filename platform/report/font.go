@@ -60,7 +60,7 @@ func LoadFont(file string) (*Font, error) {
 
 // parseFont parses a TrueType font. family is its name in the PDF library.
 func parseFont(data []byte, family string) (*Font, error) {
-	if !bytes.HasPrefix(data, []byte{0, 1, 0, 0}) {
+	if !bytes.HasPrefix(data, []byte{0, 1, 0, 0}) { // version 1.0: TrueType outlines
 		return nil, errors.New("it is another kind of file")
 	}
 	parsed, err := sfnt.Parse(data)
@@ -124,7 +124,7 @@ func (t *typeface) width(r rune) float64 {
 	if glyph, err := t.sfnt.GlyphIndex(&t.buffer, r); err == nil && glyph != 0 {
 		advance, err := t.sfnt.GlyphAdvance(&t.buffer, glyph, fixed.I(1000), font.HintingNone)
 		if err == nil {
-			width = float64(advance) / 64 / 1000
+			width = float64(advance) / 64 / 1000 // a fixed.Int26_6, in 64ths, at the size 1000
 		}
 	}
 	t.widths[r] = width
@@ -231,7 +231,7 @@ func (t *typefaces) runs(text string, bold bool) []run {
 			list = append(list, run{face: face, text: text[i:i]})
 		}
 		last := &list[len(list)-1]
-		last.text = text[i-len(last.text) : i+len(string(r))]
+		last.text = text[i-len(last.text) : i+len(string(r))] // longer by r
 	}
 	return list
 }

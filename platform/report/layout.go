@@ -21,14 +21,12 @@ type strip struct {
 // headings stay with the next row and a table's header is repeated.
 type layout struct {
 	*typefaces
-	pdf *fpdf.Fpdf
-	// used is the height of the rows of the page, in millimetres.
-	used float64
+	pdf  *fpdf.Fpdf
+	used float64 // the height of the rows of the page, in millimetres
 	// head draws the header of every page after the first, and tableHead the header of a
 	// table that continues on the page; nil for none.
 	head, tableHead func()
-	// held are rows not drawn yet, for the page of the next block.
-	held []strip
+	held            []strip // rows not drawn yet, for the page of the next block
 }
 
 // newLayout returns a layout with an empty first page.
@@ -83,7 +81,7 @@ func (l *layout) breakPage() {
 	}
 }
 
-// place draws a block of one row (see begin).
+// place draws a block of one row, on one page with the held rows.
 func (l *layout) place(height float64, marks ...mark) {
 	l.begin(height)
 	l.add(height, marks...)

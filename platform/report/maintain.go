@@ -44,7 +44,7 @@ func (m *Maintainer) Run(ctx context.Context) {
 }
 
 // maintainIfDue maintains reports if that is due and no other process does it. The next maintenance is due after
-// maintainEvery, or at once if ctx ended. wait is the time until the next call.
+// maintainEvery, or at once if ctx ended, which is no failure. wait is the time until the next call.
 func (m *Maintainer) maintainIfDue(ctx context.Context) (wait time.Duration, err error) {
 	l, err := m.db.ClaimPeriodic(ctx, db.ReportCare, leaseFor)
 	if err != nil || l == nil {
@@ -65,7 +65,7 @@ func (m *Maintainer) maintainIfDue(ctx context.Context) (wait time.Duration, err
 	return pollMaintenance, errors.Join(err, m.db.FinishPeriodic(finishCtx, l, due, err != nil && ctx.Err() == nil))
 }
 
-// Maintain does the maintenance once. An error of queueing does not prevent the deletion.
+// Maintain queues the monthly reports that are due, and then deletes expired reports, even after an error of queueing.
 func (m *Maintainer) Maintain(ctx context.Context) error {
 	n, err := reports.QueueMonthlyReports(ctx, m.db)
 	if n > 0 {

@@ -32,7 +32,7 @@ type pageTable struct {
 	// edges are the left edges of the columns, and the right edge of the last column; nil before placeColumns.
 	edges []float64
 	drawn int // the number of rows drawn
-	// group holds the last row's cells in the first Once columns. striped is true if that row is shaded.
+	// group holds the last row's cells in the first GroupBy columns. striped is true if that row is shaded.
 	group   []string
 	striped bool
 }
@@ -55,7 +55,7 @@ func (l *layout) drawTable(ctx context.Context, t *Table, heading string) error 
 			p.addRow(row)
 		}
 	}
-	p.placeColumns()
+	p.placeColumns() // draws the rows of a short table, which addRow has kept
 
 	l.tableHead = nil
 	switch {
@@ -83,7 +83,7 @@ func (l *layout) drawParagraph(ctx context.Context, t *Table, _ string) error {
 	return nil
 }
 
-// newPageTable returns the layout of a table without rows. Tables of more than 7 columns have a smaller font.
+// newPageTable returns the layout of a table, whose rows addRow adds. A table of over 7 columns has a smaller font.
 func (l *layout) newPageTable(t *Table) *pageTable {
 	size := 8.5
 	if len(t.Columns) > 7 {
@@ -125,7 +125,8 @@ func (p *pageTable) placeColumns() {
 }
 
 // widths returns the widths of the columns, which fill the page. The least width of a column is that of the longest
-// word of its title, and that of its widest cell or, in a text column, of a usual word. The rest of the page goes to
+// word of its title, up to a sixth of the page, and that of its widest cell or, in a text column, of a usual word. The
+// rest of the page goes to
 // columns whose title or cells need more, to text columns first. What is then left goes to the text columns by their
 // shares. If there are no text columns, or if the least widths exceed the page, all widths are scaled.
 func (p *pageTable) widths() []float64 {
@@ -203,17 +204,19 @@ func usualWidth(widths []float64) float64 {
 	return widths[(9*len(widths)+9)/10-1]
 }
 
-// drawRow draws a row, with the header above the first row. A row with the same cells in the first Once columns as the
-// last row, its group, is drawn without these cells, unless it begins a page. Every second row or group is shaded.
+// drawRow draws a row, with the header above the first row. A row with the same cells in the first GroupBy columns as
+// the last row, its group, is drawn without these cells, unless it begins a page. Every second row or group is shaded.
 func (p *pageTable) drawRow(texts []string) {
-	group := texts[:p.Once]
-	sameGroup := p.drawn > 0 && p.Once > 0 && slices.Equal(group, p.group)
+	group := texts[:p.GroupBy]
+	sameGroup := p.drawn > 0 && p.GroupBy > 0 && slices.Equal(group, p.group)
 	p.group = group
-	p.striped = p.striped == sameGroup && p.drawn > 0
+	if !sameGroup {
+		p.striped = p.drawn > 0 && !p.striped
+	}
 
 	visible := slices.Clone(texts)
 	if sameGroup {
-		clear(visible[:p.Once])
+		clear(visible[:p.GroupBy])
 	}
 	row := p.cells(visible, p.cell, maxCellLines)
 	if sameGroup && !p.fits(row.height) { // the row begins a page

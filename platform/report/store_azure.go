@@ -100,8 +100,7 @@ func (a *azure) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// azureFile reads a blob. It sends no request before the first Read, and a request for the
-// rest of the blob at the first Read after a Seek.
+// azureFile reads a blob, over the response to one request at a time.
 type azureFile struct {
 	ctx    context.Context // of the caller of open
 	client *blob.Client
@@ -111,6 +110,7 @@ type azureFile struct {
 	body   io.ReadCloser // nil before a Read, and after a Seek
 }
 
+// Read reads at the offset. The first Read, and the first after a Seek, requests the rest of the blob.
 func (f *azureFile) Read(p []byte) (int, error) {
 	if f.offset >= f.size {
 		return 0, io.EOF
@@ -130,6 +130,7 @@ func (f *azureFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Seek sets the offset. It closes the response in progress, so that the next Read sends a request.
 func (f *azureFile) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -144,6 +145,7 @@ func (f *azureFile) Seek(offset int64, whence int) (int64, error) {
 	return offset, f.Close()
 }
 
+// Close closes the response in progress, if there is one.
 func (f *azureFile) Close() error {
 	if f.body == nil {
 		return nil

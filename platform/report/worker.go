@@ -112,8 +112,8 @@ func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 }
 
 // Work makes a leased report (see Process). After an error or a panic it requeues the report, or marks it as failed if
-// that was the last attempt, and returns the error. It also marks it as failed if all attempts ended with their
-// process. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
+// that was the last attempt, and returns the error. It marks a report as failed at once if its last attempt ended with
+// its process. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
 func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
 		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
@@ -129,7 +129,7 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.Join(ctx.Err(), reports.RequeueReport(finishCtx, w.db, l, w.db.Now(), false))
+		return errors.Join(ctx.Err(), reports.RequeueReport(finishCtx, w.db, l, w.db.Now(), false /* failed */))
 	case err == nil && outcome == "": // nothing to make
 		return nil
 	case errors.Is(err, db.ErrLeaseLost):
@@ -143,7 +143,8 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 		w.log.WarnContext(ctx, "a report was not made; it will be tried again",
 			"report", l.Report.String(), "client", l.Client.String(), "try", l.Tries+1, "error", err)
 		w.observe.Tried(Retried, time.Since(began))
-		return errors.Join(err, reports.RequeueReport(finishCtx, w.db, l, w.db.Now().Add(backoff.After(l.Tries+1)), true))
+		due := w.db.Now().Add(backoff.After(l.Tries + 1))
+		return errors.Join(err, reports.RequeueReport(finishCtx, w.db, l, due, true /* failed */))
 	}
 	w.observe.Tried(Failed, time.Since(began))
 	return w.giveUp(finishCtx, l, err)
@@ -195,7 +196,7 @@ func (w *Worker) renderAndStore(
 		return "", err
 	}
 	defer discard()
-	err = w.db.FromReplica(ctx, func(ctx context.Context) error {
+	err = w.db.FromReplica(ctx, func(ctx context.Context) error { // may be called twice
 		if err := errors.Join(file.Truncate(0), rewind(file)); err != nil {
 			return err
 		}

@@ -22,16 +22,12 @@ import (
 type workbook struct {
 	*excelize.File
 	// sheets holds the names of sheets in lower case, because Excel compares them without regard to case.
-	sheets map[string]bool
-	styles []int // by cellFormat
-	// row is the next row of the summary, from 1.
-	row int
-	// used maps the names of sheets to their ranges of cells in use: "A1:C7".
-	used map[string]string
-	// maxRows is the maximum number of rows of a sheet, with its header.
-	maxRows int
-	// err is the first error.
-	err error
+	sheets  map[string]bool
+	styles  []int             // by cellFormat
+	row     int               // the next row of the summary, from 1
+	used    map[string]string // the ranges of cells in use, such as "A1:C7", by the sheet's name
+	maxRows int               // of a sheet, with its header
+	err     error             // the first error
 }
 
 // check sets b.err to err, unless b.err has an earlier error.
@@ -84,12 +80,12 @@ func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err 
 	if b.writeDocument(ctx, d); b.err != nil {
 		return fmt.Errorf("write an xlsx file: %w", b.err)
 	}
-	// With its own ZIP writer, the library would hold the whole file in memory.
-	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return b.parts(zip.NewWriter(w)) })
+	// The library's own ZIP writer would hold the whole file in memory. This one writes to w, not to its argument.
+	b.SetZipWriter(func(io.Writer) excelize.ZipWriter { return b.newArchive(zip.NewWriter(w)) })
 	return b.Write(io.Discard)
 }
 
-// writeDocument writes the sheets of a document, up to the first error, which it sets.
+// writeDocument writes the sheets of a document. It stops at the first error, and sets b.err to it.
 func (b *workbook) writeDocument(ctx context.Context, d *Document) {
 	b.makeStyles()
 	b.beginSummary(d)
@@ -100,7 +96,7 @@ func (b *workbook) writeDocument(ctx context.Context, d *Document) {
 		}
 	}
 	b.SetActiveSheet(0)
-	b.uses(summarySheet, summaryColumns, b.row-1)
+	b.setUsed(summarySheet, summaryColumns, b.row-1)
 }
 
 // beginSummary sets the properties of the file, and writes the first rows of the summary.
@@ -174,8 +170,8 @@ func (b *workbook) writeLine(cells ...cell) {
 	b.row++
 }
 
-// writeParagraph writes a text over all columns of the summary. The height of its row is estimated from 95 characters a
-// line.
+// writeParagraph writes a text over all columns of the summary. Its row has 15 points for each 95 characters, at most
+// 400.
 func (b *workbook) writeParagraph(text string) {
 	row := b.row
 	b.writeLine(cell{wrapFormat, text})

@@ -9,31 +9,31 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// uses records that a sheet uses its first columns and rows.
-func (b *workbook) uses(sheet string, columns, rows int) {
+// setUsed records the range of cells that a sheet uses: its first columns and rows.
+func (b *workbook) setUsed(sheet string, columns, rows int) {
 	b.used[sheet] = "A1:" + b.cellName(columns, rows)
 }
 
-// parts returns the writer of the files in a workbook's file. The library writes the dimension of a sheet before its
-// rows, as that of one cell: the writer replaces it by the range in use, for programs that rely on it.
-func (b *workbook) parts(w *zip.Writer) excelize.ZipWriter {
-	p := &parts{Writer: w, used: map[string]string{}}
+// newArchive returns the ZIP writer of the workbook. The library writes the dimension of a sheet, which is its range of
+// cells, before the rows, and always as A1. The archive replaces A1 by the range in use, on which some programs rely.
+func (b *workbook) newArchive(w *zip.Writer) excelize.ZipWriter {
+	a := &archive{Writer: w, used: map[string]string{}}
 	for id, name := range b.GetSheetMap() {
-		p.used[fmt.Sprintf("xl/worksheets/sheet%d.xml", id)] = b.used[name]
+		a.used[fmt.Sprintf("xl/worksheets/sheet%d.xml", id)] = b.used[name]
 	}
-	return p
+	return a
 }
 
-// parts writes the files in a workbook's file.
-type parts struct {
+// archive writes the ZIP archive of a workbook.
+type archive struct {
 	*zip.Writer
-	used map[string]string // by the sheet's file
+	used map[string]string // the ranges of cells in use, by the sheet's file
 }
 
-// Create begins a file; the writer of a sheet replaces the dimension.
-func (p *parts) Create(name string) (io.Writer, error) {
-	w, err := p.Writer.Create(name)
-	if used := p.used[name]; used != "" && err == nil {
+// Create begins a file of the archive. The writer of a sheet's file replaces the sheet's dimension.
+func (a *archive) Create(name string) (io.Writer, error) {
+	w, err := a.Writer.Create(name)
+	if used := a.used[name]; used != "" && err == nil {
 		return &sheetPart{Writer: w, used: used}, nil
 	}
 	return w, err
@@ -42,17 +42,17 @@ func (p *parts) Create(name string) (io.Writer, error) {
 // sheetPart writes the file of a sheet, and replaces its dimension.
 type sheetPart struct {
 	io.Writer
-	used string // empty after it was written
+	used string // the dimension; empty after it was written
 }
 
-var noDimension = []byte(`<dimension ref="A1"></dimension>`)
+var emptyDimension = []byte(`<dimension ref="A1"></dimension>`)
 
-// Write writes a piece of the file. It replaces the dimension in the first piece. Without one it returns an error.
+// Write writes a piece of the file. The first piece must have the dimension, which it replaces.
 func (s *sheetPart) Write(text []byte) (int, error) {
 	if s.used == "" {
 		return s.Writer.Write(text)
 	}
-	before, after, found := bytes.Cut(text, noDimension)
+	before, after, found := bytes.Cut(text, emptyDimension)
 	if !found {
 		return 0, fmt.Errorf("a sheet begins without a dimension: %.200q", text)
 	}

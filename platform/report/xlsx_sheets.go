@@ -94,7 +94,7 @@ func (b *workbook) endSheet(t *Table, sheet *tableSheet) {
 // addFilter records which cells of a sheet are in use, and adds a filter to its header. rows is the number of its rows
 // with the header; a sheet with only a header has a text in the second row.
 func (b *workbook) addFilter(sheet string, columns, rows int) {
-	b.uses(sheet, columns, max(rows, 2))
+	b.setUsed(sheet, columns, max(rows, 2))
 	b.check(b.AutoFilter(sheet, b.used[sheet], nil))
 }
 
@@ -162,7 +162,7 @@ var chartTypes = map[ChartKind]excelize.ChartType{
 	Line: excelize.Line, Bar: excelize.Col, Donut: excelize.Doughnut,
 }
 
-// drawNative adds a native chart of the numbers that writeChart has written on a sheet.
+// drawNative adds a native chart to a chart's sheet, which has labels in column 1 and a series in each further column.
 func (b *workbook) drawNative(sheet string, c *Chart) {
 	chart := &excelize.Chart{
 		Type: chartTypes[c.Kind], Title: []excelize.RichTextRun{{Text: c.Title}},
