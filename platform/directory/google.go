@@ -40,7 +40,7 @@ func (c connector) newGoogle(settings GoogleSettings, credentials []byte) (Sourc
 	}
 
 	tokenClient, check := c.public, checkPublic
-	if c.endpoints.google() != (Endpoints{}).google() {
+	if c.endpoints.google() != (Endpoints{}).google() { // the operator's own choice
 		tokenClient, check = c.client, CheckEndpoint
 	}
 	account, err := readServiceAccount(credentials, check)

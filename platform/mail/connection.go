@@ -189,7 +189,7 @@ func unsupportedError(w wire) error {
 
 // close ends the session with QUIT, within goodbyeWithin, and closes the connection.
 func (c *connection) close() {
-	if c.conn.SetDeadline(time.Now().Add(goodbyeWithin)) != nil || c.smtp.Quit() != nil {
+	if c.conn.SetDeadline(time.Now().Add(goodbyeWithin)) != nil || c.smtp.Quit() != nil { // else Quit has closed it
 		_ = c.conn.Close()
 	}
 }

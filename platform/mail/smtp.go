@@ -70,7 +70,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		if err != nil {
 			return err
 		}
-		reused := !c.used.IsZero()
+		reused := !c.used.IsZero() // release sets it
 		err = c.send(w)
 		if c.ended {
 			_ = c.conn.Close()

@@ -274,7 +274,7 @@ const millimetres = 25.4 / 72
 // width returns the width of a clean text in millimetres.
 func (t *typefaces) width(text string, s style) (sum float64) {
 	for _, r := range text {
-		sum += max(t.face(r, s.bold).width(r), 0)
+		sum += max(t.face(r, s.bold).width(r), 0) // -1 without a glyph
 	}
 	return sum * s.size * millimetres
 }

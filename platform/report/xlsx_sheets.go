@@ -91,8 +91,8 @@ func (b *workbook) endSheet(t *Table, sheet *tableSheet) {
 	b.check(sheet.Flush())
 }
 
-// addFilter records which cells of a sheet are in use, and adds a filter to its header. rows is the number of its rows
-// with the header; a sheet with only a header has a text in the second row.
+// addFilter records which cells of a sheet are in use, and adds a filter to the header. rows is the number of rows with
+// the header. If there is only the header, the second row is in use too, by a text.
 func (b *workbook) addFilter(sheet string, columns, rows int) {
 	b.setUsed(sheet, columns, max(rows, 2))
 	b.check(b.AutoFilter(sheet, b.used[sheet], nil))

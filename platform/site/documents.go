@@ -96,7 +96,7 @@ func (d *Documents) now() time.Time {
 func (d *Documents) mayCompress() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := d.now(); now.Sub(d.minute) >= time.Minute || now.Before(d.minute) {
+	if now := d.now(); now.Sub(d.minute) >= time.Minute || now.Before(d.minute) { // or the clock was set back
 		d.minute, d.compressed = now, 0
 	}
 	if d.compressed == compressedAMinute {

@@ -168,7 +168,7 @@ func (m *markdown) target(destination string) (string, error) {
 		return destination, nil
 	}
 	name, isFile := strings.CutSuffix(file, ".md")
-	for _, folder := range []string{"../", "guide/", "operate/"} {
+	for _, folder := range []string{"../", "guide/", "operate/"} { // at most one of each, in this order
 		name = strings.TrimPrefix(name, folder)
 	}
 	page, ok := m.guides[name]

@@ -76,7 +76,7 @@ func indexText(text string) string {
 }
 
 // entriesOf returns entries of the operations of a reference, and of their parameters and fields. Parameters or fields
-// of several operations with the same name and description are one entry.
+// of several operations with the same name and description are one entry, at the first of them.
 func (b *builder) entriesOf(r *reference, weight float64) []*entry {
 	var list []*entry
 	shared := map[entry]*entry{}
