@@ -74,7 +74,7 @@ func NewConnect(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) Con
 	return newConnector(e, wrap).connect
 }
 
-// newConnector returns the connector of NewConnect. Both of its clients send through what wrap returns.
+// newConnector returns a connector to directories at the endpoints e. wrap, if not nil, wraps the clients' transports.
 func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) connector {
 	if wrap == nil {
 		wrap = func(transport http.RoundTripper) http.RoundTripper { return transport }

@@ -170,8 +170,8 @@ func (r *Runner) workOn(
 	return run, cause, err
 }
 
-// stallFailure returns the failure of a run that made no progress. Its text names the cause: err or, if err is only the
-// cancellation by extend, that the directory did not answer.
+// stallFailure returns the failure of a run that made no progress. The text names the cause: err, or no answer of the
+// directory if err is only the cancellation by extend.
 func stallFailure(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &failure{errStalled.Error() + ": the directory did not answer, or asked to wait for longer", err}

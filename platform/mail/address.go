@@ -49,7 +49,7 @@ func parseURL(text string) (server, error) {
 	s := server{host: u.Hostname(), user: u.User.Username(), port: submissionPort, connections: defaultConnections}
 	s.password, _ = u.User.Password()
 	switch u.Scheme {
-	case "smtp":
+	case "smtp": // the defaults
 	case "smtps":
 		s.implicitTLS, s.port = true, submissionsPort
 	default:

@@ -165,7 +165,7 @@ func (s *SMTP) Close() error {
 	s.idle, s.closed = nil, true
 	s.mu.Unlock()
 	for _, c := range idle {
-		if c.expiry.Stop() {
+		if c.expiry.Stop() { // otherwise it has been closed
 			c.close()
 		}
 	}

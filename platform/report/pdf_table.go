@@ -57,7 +57,7 @@ func (l *layout) drawTable(ctx context.Context, t *Table, heading string) error 
 	}
 	p.placeColumns() // draws the rows of a short table, which addRow has kept
 
-	l.tableHead = nil
+	l.tableHead = nil // set by drawRow
 	switch {
 	case rows == 0:
 		l.drawText(Text(t.Empty))

@@ -67,7 +67,7 @@ func openS3(u *url.URL) (*s3, error) {
 func (s *s3) exists(ctx context.Context) (bool, error) { return s.client.BucketExists(ctx, s.bucket) }
 
 func (s *s3) put(ctx context.Context, key, contentType string, file io.ReadSeeker) error {
-	size, err := file.Seek(0, io.SeekEnd)
+	size, err := file.Seek(0, io.SeekEnd) // the size, which PutObject needs
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
