@@ -177,8 +177,8 @@ func call[T any](
 	return decoded, err
 }
 
-// exchange sends a request and reads the response. Without an error, it is a JSON object of a status 2xx, or any body
-// of a status 3xx or 4xx. Errors are retryable, except those of a body over maxAnswer and of a refused address.
+// exchange sends a request and reads the response: without an error, a JSON object of a status 2xx, or any body of a
+// status 3xx or 4xx. Errors are retryable, except those of a body over maxAnswer and of a refused address.
 func (s *session) exchange(client *http.Client, req *http.Request) (answer, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
 	defer cancel()

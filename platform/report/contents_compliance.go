@@ -78,7 +78,7 @@ func uniqueTitle(f *domain.FrameworkAssignment, earlier []framework) string {
 	return unique
 }
 
-// audienceText returns the name of an assignment's audience: all users, a group or a collection, which may be deleted.
+// audienceText returns the name of an assignment's audience: all users, a group or a collection, or that it is deleted.
 func audienceText(f *domain.FrameworkAssignment) string {
 	switch {
 	case f.Audience == domain.FrameworkForAll:

@@ -119,8 +119,8 @@ func (n *numbers) nextSteps() Block {
 	}{
 		{n.darkWeb.By.Critical > 0, "Have passwords changed that are known from breaches: " +
 			quantity(n.darkWeb.By.Critical, "critical exposure") + " not resolved."},
-		{n.tenant.Summary.HighRiskUsers > 0, "Give extra training to the users of high risk (" + countText(n.tenant.Summary.HighRiskUsers) +
-			"); the risk overview lists them."},
+		{n.tenant.Summary.HighRiskUsers > 0, "Give extra training to the users of high risk (" +
+			countText(n.tenant.Summary.HighRiskUsers) + "); the risk overview lists them."},
 		{n.tenant.Summary.OverdueUsers > 0, "Remind the users whose courses are overdue (" + countText(n.tenant.Summary.OverdueUsers) + ")."},
 		{n.phishing.Sent > 0 && clickRate > 5, "Bring the click rate below 5%: send simulations, and courses to who clicks."},
 		{n.phishing.Sent == 0, "Send simulated phishing: none was sent in this period."},

@@ -122,7 +122,7 @@ func rateComparison(current, earlier *numbers) Table {
 	}, "Change in points")
 }
 
-// comparison returns a table of numbers. name and change are the titles of the columns with their names and their
+// comparison returns a table of numbers of two periods. name and change are the titles of the columns of names and of
 // differences. A difference is empty unless both periods have a value.
 func comparison(title, name string, list []numberPair, change string) Table {
 	return Table{

@@ -82,8 +82,7 @@ func trainingStatus(r *reading) []Section {
 // those who have.
 func courseDetails(r *reading) []Section {
 	courses, users := read(r, reports.CourseProgress.All), r.tenant.ActiveUsers
-	// table returns a table of users by course. After the course and the user it has the columns
-	// courseColumns[from:to].
+	// table returns a table of users by course, with the columns courseColumns[from:to] after the users.
 	table := func(title, empty string, of reports.Statement[domain.UserCourse], from, to int) Table {
 		return Table{
 			Title: title, Empty: empty, GroupBy: 1,

@@ -74,8 +74,8 @@ func (m *Maintainer) Maintain(ctx context.Context) error {
 	return errors.Join(err, m.expire(ctx))
 }
 
-// expire deletes expired reports. If a file cannot be deleted, its row stays for the
-// next time, and the other reports are deleted.
+// expire deletes expired reports. If a file cannot be deleted, its row stays for the next time, and the other reports
+// are deleted.
 func (m *Maintainer) expire(ctx context.Context) error {
 	expired, err := m.db.ExpiredReports(ctx, maintainBatch)
 	if err != nil {

@@ -70,7 +70,7 @@ func (l *layout) drawTable(ctx context.Context, t *Table, heading string) error 
 }
 
 // drawParagraph draws a table of few rows as a paragraph: its title, a colon, and the rows as Line formats them, with
-// commas between them.
+// commas between them. It has the parameters of drawTable.
 func (l *layout) drawParagraph(ctx context.Context, t *Table, _ string) error {
 	var rows []string
 	for row, err := range t.rows(ctx) {
@@ -126,9 +126,9 @@ func (p *pageTable) placeColumns() {
 
 // widths returns the widths of the columns, which fill the page. The least width of a column is that of the longest
 // word of its title, up to a sixth of the page, and that of its widest cell or, in a text column, of a usual word. The
-// rest of the page goes to
-// columns whose title or cells need more, to text columns first. What is then left goes to the text columns by their
-// shares. If there are no text columns, or if the least widths exceed the page, all widths are scaled.
+// rest of the page goes to columns whose title or cells need more, to text columns first. What is then left goes to the
+// text columns by their shares. If there are no text columns, or if the least widths exceed the page, all widths are
+// scaled.
 func (p *pageTable) widths() []float64 {
 	widths, extras := make([]float64, len(p.Columns)), make([]float64, len(p.Columns))
 	sum, shares := 0.0, 0

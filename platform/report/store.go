@@ -132,8 +132,8 @@ func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Sto
 	return &Store{objects: o}, nil
 }
 
-// keyOf returns the key of a report's file. It is the same at every attempt, so that an
-// attempt after a crash overwrites the file. A report's id cannot be guessed.
+// keyOf returns the key of a report's file. It is the same at every attempt, so that an attempt after a crash
+// overwrites the file. A report's id cannot be guessed.
 func keyOf(r domain.Report) string {
 	return r.Client.UUID() + "/" + r.ID.UUID() + "." + string(r.Format)
 }
@@ -217,8 +217,8 @@ func createTemporary() (file *os.File, discard func(), err error) {
 	}, nil
 }
 
-// fileName returns the name of a report's file for a download, such as
-// phishing_overview-Client-2026-06-15.pdf. "_" replaces characters that file names cannot have.
+// fileName returns the name of a report's file for a download, such as phishing_overview-Client-2026-06-15.pdf. "_"
+// replaces characters that file names cannot have.
 func fileName(client string, r domain.Report) string {
 	name := strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || strings.ContainsRune(`/\:*?"<>|`, c) {

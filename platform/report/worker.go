@@ -186,8 +186,8 @@ func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, e
 	return Failed, w.store.Delete(ctx, r)
 }
 
-// renderAndStore renders the file, uploads it and marks the report. It returns the report's
-// status: ready, or failed if the client was archived while the file was made.
+// renderAndStore renders the file, uploads it and marks the report. It returns the report's status: ready, or failed if
+// the client was archived while the file was made.
 func (w *Worker) renderAndStore(
 	ctx context.Context, t *db.Tenant, r domain.Report, l reports.ReportLease,
 ) (domain.ReportStatus, error) {

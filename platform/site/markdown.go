@@ -83,8 +83,8 @@ func (s *section) add(n ast.Node, source []byte) {
 	}
 }
 
-// render renders a text. It returns an error if the text does not start with a heading of the first level, or links to
-// an unknown file.
+// render renders a text as HTML, and returns it with its title, lead, headings and sections. It returns an error if the
+// text does not start with a heading of the first level, or links to an unknown file.
 func (m *markdown) render(source []byte) (p parsed, err error) {
 	doc := m.goldmark.Parser().Parse(text.NewReader(source))
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {

@@ -136,8 +136,8 @@ func (o *operation) eachMember(fn func(kind, name, about string)) {
 	}
 }
 
-// eachField calls fn with each field of a schema and of its parts, recursively. It skips schemas in walked, and adds to
-// it.
+// eachField calls fn with each field of a schema and of its parts, recursively. It skips schemas in walked, and adds
+// those that it visits.
 func eachField(ref *openapi3.SchemaRef, walked map[*openapi3.Schema]bool, fn func(name, about string)) {
 	if ref == nil || ref.Value == nil || walked[ref.Value] {
 		return

@@ -186,7 +186,7 @@ func build(c Config) (map[string]*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.addSearchIndex(); err != nil {
+	if err := b.addSearchIndex(); err != nil { // before the pages, which refer to it
 		return nil, err
 	}
 	b.addLLMsText()
