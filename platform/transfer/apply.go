@@ -77,8 +77,8 @@ type pass struct {
 	applied int // lines
 }
 
-// applyBatches applies the round's lines in batches. In the first round no two lines are of the same object
-// (records.StageRepeated), so that several batches can be applied at a time.
+// applyBatches applies the round's lines in batches: kind.workers at a time in the first round, to which
+// records.StageRepeated has left one line of each object. In a dry run ctx has the transaction; gather reads outside.
 func (p *pass) applyBatches(ctx context.Context) error {
 	workers := 1
 	if p.round == 0 && !p.dry { // a dry run is one transaction, so it has one worker
@@ -103,7 +103,7 @@ func (p *pass) applyBatches(ctx context.Context) error {
 	return group.Wait()
 }
 
-// gather reads the round's lines, and sends them in batches.
+// gather reads the round's lines, counts them, and sends them in batches.
 func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 	maxLines := p.batchLines * p.kind.times
 	b := &batch{ids: map[[16]byte]bool{}}
@@ -138,7 +138,7 @@ func (p *pass) gather(ctx context.Context, batches chan<- *batch) error {
 	return send()
 }
 
-// write applies a batch, counts and reports the results of its lines, and stages the lines that wait.
+// write applies a batch in one transaction, counts the results of its lines, and stages those to be applied later.
 func (p *pass) write(ctx context.Context, b *batch) error {
 	p.mu.Lock()
 	lines, list := p.takeReady(b)
@@ -153,7 +153,7 @@ func (p *pass) write(ctx context.Context, b *batch) error {
 	for i, result := range results {
 		p.recordResult(lines[i], list[i], result)
 	}
-	if err := records.StageLines(p.outerCtx, p.db, p.staged); err != nil {
+	if err := records.StageLines(p.outerCtx, p.db, p.staged); err != nil { // not in a dry run's transaction
 		return err
 	}
 	p.staged = p.staged[:0]
@@ -176,30 +176,31 @@ func (p *pass) takeReady(b *batch) (lines []records.StagedLine, list []any) {
 	return lines, list
 }
 
-// stage adds a line to staged, to be applied in a round of a kind.
+// stage adds a line to staged, for a round of a kind. Without client and user it is applied in the order of the input.
 func (p *pass) stage(l records.StagedLine, k *kind, round int) {
 	p.staged = append(p.staged, records.StagedLine{
 		Kind: k.index(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
 	})
 }
 
-// recordResult counts the result of a line, or of its two parts together. It stages a line that clashes for the next
-// round, unless the pass refuses clashes, and a line with a second part for kind.then, with the outcome so far.
+// recordResult counts the result of a line, or stages the line to be applied and counted later: a line that clashes for
+// the next round, unless the pass refuses clashes; a line that also has a second part for kind.then. The outcome of a
+// line with two parts is created or updated if that of either part is.
 func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
-	earlier := domain.ImportOutcome(l.Outcome) // of the line's first part
+	first := domain.ImportOutcome(l.Outcome) // of the first part, if this is the second; else zero
 	switch {
 	case result.Clashes && !p.refuseClashes:
 		p.waiting[idOf(record)] = true
 		p.stage(l, p.kind, p.round+1)
 		return
-	case result.Outcome == domain.ImportRefused: // no second part
+	case result.Outcome == domain.ImportRefused: // a second part is not applied
 	case p.kind.then != nil && p.kind.hasSecondPart(record):
 		p.applied++
 		l.Outcome = int(result.Outcome)
 		p.stage(l, p.kind.then, 0)
 		return
-	case earlier == domain.ImportCreated, earlier == domain.ImportUpdated && result.Outcome == domain.ImportUnchanged:
-		result.Outcome = earlier
+	case first == domain.ImportCreated, first == domain.ImportUpdated && result.Outcome == domain.ImportUnchanged:
+		result.Outcome = first
 	}
 	if result.Outcome != domain.ImportRefused {
 		p.applied++

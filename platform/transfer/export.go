@@ -14,15 +14,15 @@ import (
 	"partnerapi/domain"
 )
 
-// Progress is called with the number of lines of a kind of objects that an export has
-// written: every progressEvery lines, and with done after the last line.
+// Progress is called with the number of lines of a kind of objects that an export has written: every progressEvery
+// lines, and with done after the last line.
 type Progress func(object string, lines int, done bool)
 
 // progressEvery is the number of lines of a kind between two calls of Progress.
 const progressEvery = 10_000
 
-// writeLines writes records of a kind as lines. add appends a record to line as a line with its line end. object is the
-// name of the kind.
+// writeLines writes records as lines. add appends a record to line as a line with its line end. object is the name of
+// the records' kind, for progress, which is called every progressEvery lines and, with done, after the last line.
 func writeLines[T any](
 	w io.Writer, object string, all iter.Seq2[T, error],
 	add func(line []byte, record T) ([]byte, error), progress Progress,

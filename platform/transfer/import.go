@@ -49,8 +49,8 @@ func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, erro
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines})
 }
 
-// Try is Import as a dry run: it applies the lines in one transaction, which is rolled
-// back, and reports the same. Until then it locks the rows that the lines would change.
+// Try is Import as a dry run: it applies the lines in one transaction, which is rolled back, and reports the same. It
+// locks the rows that the lines would change until then.
 func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines, dry: true})
 }
@@ -58,7 +58,7 @@ func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) 
 // clearWithin is the maximum time in which a run deletes its staged lines at its end. The next run deletes the rest.
 const clearWithin = time.Minute
 
-// importAs implements Import and Try.
+// importAs is Import or, if in.dry is true, Try. At its end it deletes the staged lines, even if ctx has ended.
 func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
 	var runErr error
 	locked, err := records.WithLock(ctx, d, func(ctx context.Context) error {
@@ -81,7 +81,7 @@ func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, erro
 // run is an import in progress.
 type run struct {
 	db *db.DB
-	// outerCtx is the context outside the transaction of a dry run.
+	// outerCtx is the context outside the transaction of a dry run. Staged lines are written and read with it.
 	outerCtx   context.Context
 	watcher    Watcher
 	batchLines int
@@ -94,9 +94,9 @@ type run struct {
 	done   int // lines applied or refused
 }
 
-// execute stages the lines of the input, and applies them. After an import it marks the summaries as stale.
+// execute stages the lines of the input, those of an object after its first for a second round, and applies them.
 func (r *run) execute(ctx context.Context, in io.Reader) error {
-	if err := records.ClearStage(ctx, r.db); err != nil { // left by a run that was killed
+	if err := records.ClearStage(ctx, r.db); err != nil { // lines left by a run that was killed
 		return err
 	}
 	if err := r.read(ctx, in); err != nil {
@@ -106,13 +106,13 @@ func (r *run) execute(ctx context.Context, in io.Reader) error {
 		return err
 	}
 	if r.dry {
-		return r.db.TryAll(ctx, r.apply)
+		return r.db.TryAll(ctx, r.apply) // in one transaction, which is rolled back
 	}
 	began := r.db.Now()
 	if err := r.apply(ctx); err != nil {
 		return err
 	}
-	return records.StaleSummaries(ctx, r.db, began)
+	return records.StaleSummaries(ctx, r.db, began) // of the clients whose users were changed
 }
 
 // apply applies the staged lines, kind by kind.

@@ -34,7 +34,7 @@ func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, er
 	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
 
-// ingestBatches implements Ingest with the timer of a batch (see batches.startTimer).
+// ingestBatches is Ingest, but calls startTimer at the first line of a batch, which ends when the channel fires.
 func ingestBatches(
 	ctx context.Context, d *db.DB, r io.Reader, w Watcher, startTimer func() <-chan time.Time,
 ) (Ingested, error) {

@@ -34,13 +34,13 @@ type batches struct {
 	take func(*inputLine)
 	// apply is called after each batch, also after a batch without lines, with the last line or the end of the input.
 	apply func(last *inputLine) error
-	// startTimer is called when a batch gets its first line; the batch ends when its
-	// channel fires, even if more lines would fit. It may be nil.
+	// startTimer is called when a batch gets its first line; the batch ends when its channel fires, even if more lines
+	// would fit. It may be nil.
 	startTimer func() <-chan time.Time
 }
 
-// each calls take and apply for the lines of r. It stops at an error of r or of apply, or at the end of ctx, which does
-// not interrupt a read of r.
+// each reads r to its end, in batches: it calls take with each line of a batch, and then apply once. It stops at an
+// error of r or of apply, or at the end of ctx, which does not interrupt a read of r.
 func (b *batches) each(ctx context.Context, r io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -23,9 +23,8 @@ type kind struct {
 	times, workers int
 }
 
-// kinds are the kinds of objects in the order in which a run applies them: each kind after
-// the kinds to which it refers. Collections and users refer to each other: the memberships
-// in users' records are applied after both, by users.then.
+// kinds are the kinds of objects in the order in which a run applies them: each kind after those to which it refers.
+// Collections and users refer to each other: users.then applies the memberships in users' records after both.
 var kinds = []*kind{
 	newKind(records.Partners), newKind(records.Courses), newKind(records.Clients), newKind(records.Admins),
 	newKind(records.Groups), users, newKind(records.Collections), users.then, newKind(records.Policies),
@@ -45,8 +44,8 @@ func newKind(r records.Kind) *kind {
 	return &kind{Kind: r, rules: rule.Of(r.Type()), times: 1, workers: 1}
 }
 
-// newHistory returns a kind of which a user has many objects, such as sent mails. It is applied in larger transactions,
-// by two workers.
+// newHistory returns a kind of which a user has many objects, such as sent mails. They have no names that could clash,
+// so two workers apply them. A transaction applies five times as many lines as for other kinds.
 func newHistory(r records.Kind) *kind {
 	return &kind{Kind: r, rules: rule.Of(r.Type()), times: 5, workers: 2}
 }
@@ -71,8 +70,8 @@ func (k *kind) toStagedLine(text []byte, now time.Time) (records.StagedLine, err
 	if err != nil {
 		return l, err
 	}
-	// These kinds are applied client by client or user by user, in the order of objects;
-	// lines of other kinds in the order of the input, so they need no object.
+	// Lines of these kinds are applied client by client or user by user; by their objects records.StageRepeated keeps
+	// lines of one object in order. Other kinds are applied in the order of the input, and need none of these columns.
 	switch r := record.(type) {
 	case *domain.UserRecord:
 		l.Object, l.ClientID = new(idOf(record)), &r.Client.Value.ID
@@ -84,7 +83,7 @@ func (k *kind) toStagedLine(text []byte, now time.Time) (records.StagedLine, err
 	return l, nil
 }
 
-// readChecked reads a line that read has accepted before. It does not check the rules again.
+// readChecked reads a line that read has accepted before. It normalizes the texts again, but does not check the rules.
 func (k *kind) readChecked(text []byte) (record any, err error) {
 	record = reflect.New(k.Type()).Interface()
 	f := &rule.Faults{}
@@ -100,7 +99,7 @@ func (k *kind) read(text []byte, now time.Time) (record any, err error) {
 	if (rule.Reader{Skip: "object"}).Read(text, record, f) == nil { // not a JSON object
 		return nil, errorOf(f)
 	}
-	if err := k.rules.Check(record, now, f); err != nil {
+	if err := k.rules.Check(record, now, f); err != nil { // not a fault of the line: it could not be checked
 		return nil, err
 	}
 	if u, ok := record.(*domain.UserRecord); ok && u.SendWelcomeEmail.Value {
@@ -114,10 +113,10 @@ func idOf(record any) [16]byte {
 	return reflect.ValueOf(record).Elem().FieldByName("ID").Interface().(interface{ Bytes() [16]byte }).Bytes()
 }
 
-// countItems returns the number of items in all lists of a record, a pointer.
+// countItems returns the number of items in all lists of a record, a pointer to a struct whose fields are all structs.
 func countItems(record any) (n int) {
 	for _, field := range reflect.ValueOf(record).Elem().Fields() {
-		if list := field.FieldByName("Value"); list.Kind() == reflect.Slice { // of a domain.Optional
+		if list := field.FieldByName("Value"); list.Kind() == reflect.Slice { // a domain.Optional of a list
 			n += list.Len()
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // maxFaults is the maximum number of faults in the error of a line.
 const maxFaults = 10
 
-// errorOf returns an error with the first faults of a line; nil if there are none.
+// errorOf returns an error with the first faults of a line, without the field rule.Whole; nil if there are none.
 func errorOf(f *rule.Faults) error {
 	var texts []string
 	for _, fault := range f.List() {
@@ -57,7 +57,7 @@ func kindOf(in *inputLine) (*kind, error) {
 // objectName is the name of a kind of objects in lines (see kind.Object).
 type objectName string
 
-// Values returns the names of all kinds but users.then, which has no lines of its own.
+// Values returns the names of the kinds that have lines. users.then has none: it applies a part of the lines of users.
 func (objectName) Values() (names []string) {
 	for _, k := range kinds {
 		if k != users.then {

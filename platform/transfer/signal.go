@@ -40,14 +40,14 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 			f.Add(name, rule.Required)
 		}
 	}
+	validType := rule.EnumHas(s.Type, string(s.Type)) // Check adds the fault of an invalid type
 	names := slices.Sorted(maps.Keys(given))
 	for _, name := range names {
-		validType := rule.EnumHas(s.Type, string(s.Type)) // an invalid type is a fault of Check
 		if validType && !slices.Contains(fields, name) {
 			f.Add(name, "is not taken when type is "+string(s.Type))
 		}
 	}
-	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil {
+	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // type is required
 		return s, err
 	}
 	return s, errorOf(f)
