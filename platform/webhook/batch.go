@@ -21,7 +21,8 @@ type batch struct {
 	bodies  map[outbox.EventPlace]string
 }
 
-// loadBatch reads the targets and bodies of claimed deliveries, and decrypts the secrets. It logs errors.
+// loadBatch reads the targets and bodies of claimed deliveries, and decrypts the secrets. It logs errors, for which
+// batch.message postpones deliveries: all after an error in reading, or those whose secrets cannot be decrypted.
 func (d *Dispatcher) loadBatch(ctx context.Context, leases []outbox.DeliveryLease) *batch {
 	b := &batch{now: d.db.Now(), secrets: map[domain.WebhookID][]string{}}
 	b.err = domain.Recover(ctx, d.log, "read what is to be delivered", func() (err error) {

@@ -1,5 +1,4 @@
-// Package webhook publishes events, and delivers them to the endpoints of
-// subscriptions.
+// Package webhook publishes events, and delivers them to the endpoints of subscriptions.
 //
 // Delivery is at least once. A dispatcher claims deliveries under leases, sends with no transaction open, and records
 // the outcomes (marks). If its process dies, or loses the database, between the sending and the commit of the mark, the
@@ -27,8 +26,8 @@ const (
 	beginWithin = 5 * time.Second
 	// markWithin is how long marking may take.
 	markWithin = 10 * time.Second
-	// closeWithin is how long it may take to close a connection whose other end does
-	// not read: the timeout of crypto/tls.
+	// closeWithin is how long it may take to close a connection whose other end does not read: the timeout of
+	// crypto/tls.
 	closeWithin = 5 * time.Second
 	// leaseFor is how long a claim lasts: longer than any attempt with its mark.
 	leaseFor = beginWithin + domain.WebhookDeadline + closeWithin + markWithin + 5*time.Second
@@ -36,11 +35,10 @@ const (
 	StopWithin = domain.WebhookDeadline + closeWithin + markWithin
 	// pollEvery is how often deliveries are polled without a wake-up, because other processes publish events too.
 	pollEvery = time.Second
-	// pollAgain is the pause between two polls while the subscriptions of due
-	// deliveries have no free place.
+	// pollAgain is the pause between two polls while the subscriptions of due deliveries have no free place.
 	pollAgain = 250 * time.Millisecond
-	// minLookedAt is the least number of subscriptions among which a claim chooses: the
-	// first of them may need places of a pool that is full.
+	// minLookedAt is the least number of subscriptions among which a claim chooses: the first of them may need places
+	// of a pool that is full.
 	minLookedAt = 100
 	// readRetry is the delay of a delivery whose event or target cannot be read.
 	readRetry = time.Second
@@ -141,8 +139,8 @@ type claimedDelivery struct {
 	at    time.Time // of the claim, by the machine's clock
 }
 
-// claim claims at most as many deliveries as there are free places, acquires the places, and loads the batch. wait is
-// pollAgain if no place is free, or else the result of untilNext.
+// claim leases due deliveries, at most as many as there are free places, acquires a place for each, and loads the data
+// of their attempts. wait is the time until the next claim. The queue's limit is not needed: places keep below it.
 func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimedDelivery, wait time.Duration, err error) {
 	free := d.places.available()
 	if free == 0 {

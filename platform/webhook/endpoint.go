@@ -34,8 +34,8 @@ const (
 	maxHeader = 32 << 10
 	// idleFor is how long an idle connection is kept.
 	idleFor = 90 * time.Second
-	// maxIdle is the maximum number of idle connections, and maxIdleOf of those to one
-	// host, which may have the endpoints of many subscriptions.
+	// maxIdle is the maximum number of idle connections, and maxIdleOf of those to one host, which may have the
+	// endpoints of many subscriptions.
 	maxIdle, maxIdleOf = 1000, 200
 )
 
@@ -43,8 +43,8 @@ const (
 type Options struct {
 	// AllowPrivate allows deliveries to private, local and special addresses, for tests and closed networks.
 	AllowPrivate bool
-	// Forward allows deliveries to any http or https URL, for a tool that forwards events
-	// to its own machine. It implies AllowPrivate.
+	// Forward allows deliveries to any http or https URL, for a tool that forwards events to its own machine. It
+	// implies AllowPrivate.
 	Forward bool
 	// CAFile is the name of a file of certificates in PEM that are trusted in addition to the system's; empty for none.
 	CAFile string
@@ -66,9 +66,9 @@ type Endpoints struct {
 	transport    *http.Transport
 }
 
-// NewEndpoints returns endpoints. It fails if the file of certificates cannot be read.
-//
-// Endpoints are reached directly, never through a proxy, so that the address connected to is the one checked.
+// NewEndpoints returns endpoints. Unless AllowPrivate or Forward is set, each connection to a private, local or special
+// address is refused. No proxy is used, so that the address connected to is the one checked. NewEndpoints fails if the
+// file of certificates cannot be read.
 func NewEndpoints(o Options) (*Endpoints, error) {
 	trusted, err := readCAs(o.CAFile)
 	if err != nil {
@@ -97,8 +97,8 @@ func NewEndpoints(o Options) (*Endpoints, error) {
 	return e, nil
 }
 
-// readCAs returns the system's certificates and those of a file. If name is empty it returns nil, which means the
-// system's.
+// readCAs returns the system's certificates, if they can be read, and those of a file. If name is empty it returns nil,
+// which means the system's.
 func readCAs(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil
@@ -186,7 +186,8 @@ func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []stri
 	return e.Post(ctx, Message{URL: to, ID: eventID, Secrets: secrets, Body: body}).DeliveryTry
 }
 
-// Post is Send with the endpoint's Retry-After. It does not follow redirects: they are responses that are not 2xx.
+// Post makes one signed attempt and reports the response, with its Retry-After. Redirects are not followed. An attempt
+// without a response has StatusCode 0, and Response says why.
 //
 // The first 64 KiB of the response must arrive within domain.WebhookDeadline, counted from connecting: otherwise its
 // status is ignored. The status counts if the endpoint closes the connection before the end of the response.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// quickTries is the size of the quick pool: a process's attempts in progress for
-	// subscriptions that answered quickly the last time, or had no attempt yet.
+	// quickTries is the size of the quick pool: a process's attempts in progress for subscriptions that answered
+	// quickly the last time, or had no attempt yet.
 	quickTries = 200
 	// slowTries is the size of the slow pool, for attempts for the other subscriptions.
 	slowTries = 200
@@ -60,7 +60,7 @@ func newPlaces(freed func()) *places {
 	return &places{states: states, freed: freed}
 }
 
-// available returns how many attempts may start.
+// available returns how many attempts may start in the two pools. The slow pool may hold more than its size (markSlow).
 func (p *places) available() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,9 +74,9 @@ type claimant struct {
 	room int
 }
 
-// choose returns how many deliveries to claim of each of the due subscriptions. In each pool subscriptions take
-// turns: each gets its first place before any gets its second, in the order of their last claims, oldest first.
-// Subscriptions without a place come last in the next call (outbox.ClaimDeliveries).
+// choose returns how many deliveries to claim of each of the due subscriptions; those without a place are left out. In
+// each pool subscriptions take turns: each gets its first place before any gets its second, in the order of their last
+// claims, oldest first. UnderWay counts the attempts of all processes at a subscription, running those of this one.
 func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,8 @@ func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	return append(p.distribute(quick, quickTries-p.quick), p.distribute(slow, slowTries-p.slow)...)
 }
 
-// distribute distributes free places to subscriptions in turns, and returns the subscriptions with a place.
+// distribute gives free places to the claimants in turns, none more than its room. The one that got places the longest
+// time ago comes first. It returns the subscriptions with a place, each with the number of its places.
 func (p *places) distribute(claimants []*claimant, free int) (chosen []outbox.Places) {
 	slices.SortFunc(claimants, func(a, b *claimant) int {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), slices.Compare(a.Webhook[:], b.Webhook[:]))
@@ -178,8 +179,8 @@ func (t *try) markSlow() {
 	p.freed()
 }
 
-// end releases the place, and sets the number of places of the subscription after the attempt. made is false if no
-// attempt was made, which changes nothing else; ok is true if the attempt succeeded.
+// end releases the place. If an attempt was made, it also judges the subscription: a failure (ok is false) or a late
+// success makes it a suspect with few places; after a quick success it is not one, and has twice as many places.
 func (t *try) end(made, ok bool) {
 	p := t.places
 	p.mu.Lock()

@@ -17,9 +17,9 @@ const (
 	publishBatch = 500
 	// publishPoll is how often events that other processes wrote are polled.
 	publishPoll = 500 * time.Millisecond
-	// gatherEvents is the wait for more events after an event was written, so that a busy
-	// service publishes many in one transaction.
-	gatherEvents = 50 * time.Millisecond
+	// gatherPause is the wait for more events after an event was written, so that a busy service publishes many in one
+	// transaction.
+	gatherPause = 50 * time.Millisecond
 )
 
 // Publisher moves events from the outbox to the table that callers read and to the deliveries of subscriptions. Any
@@ -48,18 +48,18 @@ func NewPublisher(d *db.DB, render outbox.RenderEvents, log *slog.Logger, onQueu
 	return p
 }
 
-// Wake makes Run publish after gatherEvents. It returns at once.
+// Wake makes Run publish after gatherPause, together with the events of other calls until then. It returns at once.
 func (p *Publisher) Wake() {
 	if p.gathering.CompareAndSwap(false, true) {
-		time.AfterFunc(gatherEvents, func() {
+		time.AfterFunc(gatherPause, func() {
 			p.gathering.Store(false)
 			p.loop.Wake()
 		})
 	}
 }
 
-// Run publishes until ctx ends: events of this process gatherEvents after their commit, events of other processes at
-// the next poll.
+// Run publishes until ctx ends. Events of this process are published gatherPause after their commit, and those of other
+// processes at the next poll.
 func (p *Publisher) Run(ctx context.Context) {
 	p.db.OnEvents(p.Wake)
 	p.loop.Run(ctx)
