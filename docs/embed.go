@@ -20,10 +20,10 @@ var more = []fs.FS{
 	migrating, // v1-line
 }
 
-// Guides returns the files of the guides for partners, NAME.md.
+// Guides returns the files of the guides for partners, NAME.md: those in the folder guide, and those in more.
 func Guides() fs.FS { return union(append([]fs.FS{folder(files, "guide")}, more...)) }
 
-// Operate returns the files of the guides for operators, NAME.md.
+// Operate returns the files of the guides for operators, NAME.md: those in the folder operate, and those beside it.
 func Operate() fs.FS { return union{folder(operate, "operate"), operate} }
 
 // folder returns the files of a folder.

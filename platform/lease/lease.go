@@ -1,13 +1,11 @@
 // Package lease does work that waits in a table of the database, such as mails,
 // deliveries of events, sync runs and reports.
 //
-// A Queue claims due rows, each under a lease, and calls Do for each with no transaction
-// open. Do marks the row, which succeeds only while the lease is held. When a process
-// dies, its leases end, and another process claims the rows. How rows are claimed and
-// marked depends on the table (package db), and goes by the database's clock.
+// A Queue claims due rows, each under a lease, and calls Do for each with no transaction open. Do marks the row, which
+// succeeds only while the lease is held. When a process dies, its leases end, and another process claims the rows. How
+// rows are claimed and marked depends on the table (package db), and goes by the database's clock.
 //
-// Marks writes marks in groups. Loop is the poll by itself, for work that is not
-// leased.
+// Marks writes marks in groups. Loop is the poll by itself, for work that is not leased.
 package lease
 
 import (
@@ -49,8 +47,7 @@ type Config[T any] struct {
 	Listen func(ctx context.Context, wake func()) error
 }
 
-// Queue works on the rows of a table. Any number of processes may run one on the same
-// table.
+// Queue works on the rows of a table. Any number of processes may run one on the same table.
 type Queue[T any] struct {
 	Config[T]
 	loop    *Loop

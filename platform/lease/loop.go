@@ -33,7 +33,8 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Run repeats the step until ctx ends.
+// Run repeats the step until ctx ends. After an error it logs and waits l.retry; else it waits as long as the step
+// says, or until Wake.
 func (l *Loop) Run(ctx context.Context) {
 	for failing := false; ; {
 		wait, err := domain.RecoverValue(ctx, l.log, l.doing, func() (time.Duration, error) { return l.step(ctx) })

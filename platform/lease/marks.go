@@ -18,12 +18,12 @@ type MarksConfig[M any] struct {
 	Log *slog.Logger
 	// Doing names the writing in the log.
 	Doing string
-	// MaxBatch is the maximum number of marks in one transaction, and Within the maximum
-	// time for writing them, with all attempts.
+	// MaxBatch is the maximum number of marks in one transaction, and Within the maximum time for writing them, with
+	// all attempts.
 	MaxBatch int
 	Within   time.Duration
-	// Write writes marks in one transaction. lost returns an error for a mark whose lease
-	// had ended, and nil for the others.
+	// Write writes marks in one transaction. lost returns an error for a mark whose lease had ended, and nil for the
+	// others.
 	Write func(ctx context.Context, marks []M) (lost func(M) error, err error)
 }
 
@@ -48,9 +48,10 @@ func NewMarks[M any](c MarksConfig[M]) *Marks[M] {
 	return &Marks[M]{MarksConfig: c, writing: make(chan struct{}, 1)}
 }
 
-// Mark writes a mark. It returns an error if the mark could not be written or the lease was lost, and ctx's error if
-// ctx ended before its group was written; from then on ctx is ignored, so that one caller does not interrupt the
-// others. A stop of the process should not end ctx, because a row without a mark is done again.
+// Mark writes a mark, in a group with those of other callers, and waits for the outcome. It returns an error if the
+// mark could not be written or its lease was lost. If ctx has ended when the write of the group begins, it returns
+// ctx's error; after that it ignores ctx, so that one caller does not interrupt the others. A stop of the process
+// should not end ctx, because a row without a mark is done again.
 func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	done := make(chan error, 1)
 	m.mu.Lock()
@@ -77,8 +78,9 @@ func (m *Marks[M]) next() []waitingMark[M] {
 	return group
 }
 
-// write writes marks in one transaction. If that fails although the database is available, it writes each mark in a
-// transaction of its own. It skips marks whose ctx has ended. It sends the outcome of each mark to the mark's done.
+// write writes marks in one transaction, and sends the outcome of each to its done: nil, or an error if its lease was
+// lost or it could not be written. If the transaction fails although the database is available, it writes each mark in
+// a transaction of its own. It does not write marks whose ctx has ended; the outcome is then ctx's error.
 func (m *Marks[M]) write(group []waitingMark[M]) {
 	group = slices.DeleteFunc(group, func(w waitingMark[M]) bool {
 		err := w.ctx.Err()
@@ -104,7 +106,7 @@ func (m *Marks[M]) write(group []waitingMark[M]) {
 
 	for _, w := range group {
 		if err == nil {
-			w.done <- lost(w.mark)
+			w.done <- lost(w.mark) // nil unless its lease was lost
 		} else {
 			w.done <- err
 		}

@@ -117,7 +117,7 @@ type Simulations struct {
 // NewSimulations returns a Simulations that reads from a database.
 func NewSimulations(d *db.DB, composer *Composer) *Simulations { return &Simulations{d, composer} }
 
-// Write implements mail.Writer.
+// Write returns the simulated mail of a lease or, if it is not to be sent any more, a draft with only the reason.
 func (w *Simulations) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
 	s, err := w.db.Simulation(ctx, l.ResultID())
 	if err != nil || s.Unwanted != "" {

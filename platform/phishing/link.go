@@ -68,7 +68,7 @@ func replaceAddress(text, address, page string) string {
 		if trimmed != address {
 			return found
 		}
-		return page + strings.TrimLeft(found[len(trimmed):], "/")
+		return page + strings.TrimLeft(found[len(trimmed):], "/") // a slash there belongs to the address
 	})
 }
 

@@ -69,7 +69,7 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 	case data.Body != "":
 		layout = "note"
 	case name == "lesson":
-		values := placeholders(s, "", p.db.Now())
+		values := placeholders(s, "" /* no link */, p.db.Now())
 		data.Subject = expand(s.Template.Subject, values, mail.OneLine)
 		if from, err := sender(s.Template, values); err == nil {
 			data.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")

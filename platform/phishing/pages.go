@@ -77,18 +77,17 @@ func (p *Pages) open(c *gin.Context) {
 
 // follow records a click on the link and shows the page.
 func (p *Pages) follow(c *gin.Context) {
-	s, ok := p.handleStep(c, domain.MailClicked)
-	switch {
-	case !ok:
-	case s.Template.Landing == domain.LandingForm:
-		p.write(c, http.StatusOK, "form", s)
-	default:
-		p.write(c, http.StatusOK, "lesson", s)
+	if s, ok := p.handleStep(c, domain.MailClicked); ok {
+		name := "lesson"
+		if s.Template.Landing == domain.LandingForm {
+			name = "form"
+		}
+		p.write(c, http.StatusOK, name, s)
 	}
 }
 
-// submit records that the form was sent. On a page without a form, a POST counts as a click. The input is not read:
-// the form's fields have no names, so browsers do not send them.
+// submit records that the form was sent, and shows the lesson. If the page has no form, recordStep records a click. The
+// input is not read: the form's fields have no names, so browsers do not send them.
 func (p *Pages) submit(c *gin.Context) {
 	if s, ok := p.handleStep(c, domain.MailCredentialsSubmitted); ok {
 		p.write(c, http.StatusOK, "lesson", s)
@@ -102,9 +101,9 @@ func (p *Pages) report(c *gin.Context) {
 	}
 }
 
-// handleStep records a step with the simulation of the path's token and returns the simulation. It returns false if
-// it wrote the response: 404 for an invalid token, a redirect if the simulation's partner moved to another cell, or 503
-// if the database is not available in time.
+// handleStep records a step with the simulation of the path's token and returns the simulation. It returns false if it
+// wrote the response: 404 for an invalid token or an unknown simulation, a redirect if the simulation's partner moved
+// to another cell, or 503 after another error, such as a timeout.
 func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.Simulation, bool) {
 	id, ok := p.tokens.Result(c.Param("token"))
 	if !ok {
@@ -173,9 +172,9 @@ func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.
 	return s, p.recordSentStep(ctx, s, step)
 }
 
-// recordScan records a step with a mail that is being delivered as a scanner's: the mail server may follow the
-// links before it accepts the mail. It returns false, and records nothing, if the mail is not being delivered, or the
-// step is neither an opening nor a click.
+// recordScan records a step with a mail that is still being delivered. Such a step is a scanner's: the mail server may
+// follow the links before it accepts the mail. It returns false, and records nothing, if the mail is not being
+// delivered, or the step is neither an opening nor a click.
 func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, error) {
 	if step.Kind != domain.MailOpened && step.Kind != domain.MailClicked {
 		return false, nil
@@ -187,8 +186,8 @@ func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, e
 	return outbox.NoteScan(ctx, p.db, step.Result, reason)
 }
 
-// recordSentStep records a step with a sent mail. A step too soon after the sending is automated. Automated submissions
-// and reports are not stored, because scanners do neither.
+// recordSentStep records a step with a sent mail. A step too soon after the sending is automated. AdvanceResults
+// ignores automated submissions and reports, because scanners do neither.
 func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
 	if step.At.Before(*s.SentAt) { // clocks differ, or the mail was marked after the step
 		step.At = *s.SentAt

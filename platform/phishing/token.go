@@ -14,7 +14,7 @@ type Tokens struct {
 	others func() [][]byte
 }
 
-// NewTokens returns the tokens for the database's secret (db.TrackingSecret).
+// NewTokens returns Tokens that are signed with a secret, the database's (db.TrackingSecret).
 func NewTokens(secret []byte) Tokens { return Tokens{secret: secret} }
 
 // Accept returns Tokens that also accept tokens made with other secrets, which others returns at each call.

@@ -36,7 +36,7 @@ func ParseKeys(list string) (*Keys, error) {
 	return &Keys{list: list, last: ring}, nil
 }
 
-// Files returns the paths of the files that a list for ParseKeys names.
+// Files returns the paths of the entries file:PATH in a list of keys, separated by commas.
 func Files(list string) (paths []string) {
 	for entry := range strings.SplitSeq(list, ",") {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(entry), filePrefix); ok {
@@ -46,7 +46,7 @@ func Files(list string) (paths []string) {
 	return paths
 }
 
-// ring returns the keys, the current key first. The error is ErrNoKey for a nil Keys.
+// ring returns the keys, the current key first. It reads files of keys again. The error is ErrNoKey for a nil Keys.
 func (k *Keys) ring() ([]key, error) {
 	if k == nil {
 		return nil, ErrNoKey
@@ -54,7 +54,7 @@ func (k *Keys) ring() ([]key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if strings.Contains(k.list, filePrefix) {
-		if ring, err := readKeys(k.list); err == nil {
+		if ring, err := readKeys(k.list); err == nil { // else the previous keys stay
 			k.last = ring
 		}
 	}
@@ -123,7 +123,7 @@ func FileKeys(path string) (*Keys, error) {
 func AddKey(path string) error {
 	text, err := os.ReadFile(path)
 	if err == nil {
-		err = write(path, NewKey()+"\n"+string(text), os.Rename)
+		err = write(path, NewKey()+"\n"+string(text), os.Rename) // replaces the file
 	}
 	if err != nil {
 		return fmt.Errorf("add an encryption key: %w", err)

@@ -135,7 +135,7 @@ func Sign(secret []byte, purpose string, signed []byte) string {
 // was signed with another secret or for another purpose: the bytes are then not to be used.
 func Verify(secret []byte, purpose, token string, length int) (signed []byte, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) != length+signatureLength || strings.ContainsAny(token, "\r\n") {
+	if err != nil || len(raw) != length+signatureLength || strings.ContainsAny(token, "\r\n") { // which decoding skips
 		return nil, false
 	}
 	return raw[:length], hmac.Equal(raw[length:], signature(secret, purpose, raw[:length]))
