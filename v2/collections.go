@@ -79,7 +79,7 @@ func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *ap
 		if err != nil {
 			return err
 		}
-		if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; AddMembers enrols the users
 			return err
 		}
 		ids := req.Body.UserIDs
@@ -91,7 +91,7 @@ func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *ap
 			return err
 		}
 
-		if k, err = t.LockCollection(ctx, c, k.ID); err != nil {
+		if k, err = t.LockCollection(ctx, c, k.ID); err != nil { // locked after the users, and read again
 			return err
 		}
 		added, err := t.AddMembers(ctx, c, k.ID, ids)

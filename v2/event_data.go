@@ -81,8 +81,8 @@ func acknowledgmentOf(s db.EventSignature) api.PolicyAcknowledgment {
 	return api.PolicyAcknowledgment{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
 }
 
-// newRenderer returns a renderer of the types of events. read returns the objects of events by their keys, without
-// those that no longer exist. key returns the key of an event's object. show converts an object to its v2 form.
+// newRenderer returns a renderer of the types of events. read returns the objects that still exist by their keys; the
+// data of other events is nil. key returns the key of an event's object. show converts an object to its v2 form.
 func newRenderer[K comparable, T, Data any](
 	read func(context.Context, []db.OutboxEvent) (map[K]T, error),
 	key func(db.OutboxEvent) K,

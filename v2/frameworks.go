@@ -65,7 +65,7 @@ func (a *API) listFrameworks(
 	return a.db.Frameworks(ctx, w)
 }
 
-// listClientFrameworks evaluates the stale assignments before it reads the first page; it does not for other pages.
+// listClientFrameworks lists a client's framework assignments. For the first page it evaluates all that are stale.
 func (a *API) listClientFrameworks(
 	ctx context.Context, in *api.ListClientFrameworksInput, w domain.Window,
 ) (none domain.Slice[domain.FrameworkAssignment], err error) {
@@ -81,7 +81,7 @@ func (a *API) listClientFrameworks(
 	return t.Frameworks(ctx, toTime(in.Query.UpdatedSince), w)
 }
 
-// getFramework evaluates the client's stale assignments before it reads one, as the list does.
+// getFramework evaluates the client's stale assignments, and then reads the requested one.
 func (a *API) getFramework(ctx context.Context, in *api.GetFrameworkInput) (*api.FrameworkAssignment, error) {
 	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput
 		ID: db.NewID[domain.FrameworkAssignmentKind](), Modules: modulesOf(req.Body.Modules.Value),
 		Audience: domain.Audience{Type: domain.AllUsers},
 	}
-	n.Framework, _ = domain.FrameworkByID(string(req.Body.FrameworkID))
+	n.Framework, _ = domain.FrameworkByID(string(req.Body.FrameworkID)) // validation accepts only existing ids
 	if req.Body.Audience.Given {
 		if n.Audience, err = audienceOf(&req.Body.Audience.Value, "audience"); err != nil {
 			return nil, err

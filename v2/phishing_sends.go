@@ -17,7 +17,7 @@ func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out
 }
 
 // schedule schedules all mails of the body, or none: at SendAt or, if that is past or absent, at once. It locks the
-// users, so that a concurrent request reads the templates that this one chose.
+// users: a concurrent request for one of them then waits, and sees the template chosen here as used.
 func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api.SendPhishingInput) (*api.PhishingSent, error) {
 	users := dedupe(req.Body.UserIDs)
 	targets, err := t.LockTargets(ctx, c, users)

@@ -25,8 +25,8 @@ type ReportLinks func(domain.Report) string
 // WithReportLinks links to the files of reports. Without it no report has a download_url.
 func WithReportLinks(links ReportLinks) Option { return func(a *API) { a.reportLinks = links } }
 
-// newReport returns the report to insert: a PDF unless the body has a format, for the body's period or else the default
-// one, if the type has periods. It returns InvalidRequest for a period that the type does not allow.
+// newReport returns the report to insert: a PDF unless the body has a format. Its period is that of the body, or else
+// the default one; nil if the type has none. It returns InvalidRequest for a period that the type does not allow.
 func newReport(today domain.Date, in *api.RequestReportInput) (domain.Report, error) {
 	r := domain.Report{
 		ID: db.NewID[domain.ReportKind](), Client: in.Path.ClientID, Type: in.Body.Type, Format: in.Body.Format,
@@ -46,7 +46,7 @@ func newReport(today domain.Date, in *api.RequestReportInput) (domain.Report, er
 	return r, nil
 }
 
-// reportPeriod returns the period for a report of the type; InvalidRequest for one that the type does not allow.
+// reportPeriod returns the period for a report of the type; InvalidRequest if a bound is missing or not allowed.
 func reportPeriod(p *api.ReportPeriod, t domain.ReportType, today domain.Date) (domain.ReportPeriod, error) {
 	out := domain.ReportPeriod{Start: p.StartOn, End: p.EndOn}
 	var faults []domain.FieldError
@@ -61,7 +61,7 @@ func reportPeriod(p *api.ReportPeriod, t domain.ReportType, today domain.Date) (
 	if faults == nil {
 		faults = t.CheckPeriod(out, today)
 	}
-	return out, domain.ErrInvalidFields(faults)
+	return out, domain.ErrInvalidFields(faults) // nil without faults
 }
 
 func (a *API) requestReport(ctx context.Context, in *api.RequestReportInput) (*api.Report, error) {
@@ -91,9 +91,7 @@ func (a *API) listReports(
 		return domain.Slice[domain.Report]{}, err
 	}
 	q := in.Query
-	return t.Reports(ctx, domain.ReportFilter{
-		Type: q.Type, Status: q.Status, UpdatedSince: toTime(q.UpdatedSince),
-	}, w)
+	return t.Reports(ctx, domain.ReportFilter{Type: q.Type, Status: q.Status, UpdatedSince: toTime(q.UpdatedSince)}, w)
 }
 
 func (a *API) getReport(ctx context.Context, in *api.GetReportInput) (*api.ReportDetail, error) {

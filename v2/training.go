@@ -182,7 +182,7 @@ func audienceSize(ctx context.Context, t *db.Tenant, audience domain.Audience) (
 func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (*api.TrainingReminded, error) {
 	out := api.TrainingReminded{Skipped: []api.UnremindedUser{}}
 	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		reminded, err := t.RemindOverdue(ctx, c, in.Body.UserIDs)
+		reminded, err := t.RemindOverdue(ctx, c, in.Body.UserIDs) // nil means all users
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (
 		}
 		out.RecipientCount = len(mails)
 		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) })
-		return rejectUnknown("user_ids", in.Body.UserIDs, found, "is not a user of this client")
+		return rejectUnknown("user_ids", in.Body.UserIDs, found, "is not a user of this client") // rolls all back
 	})
 	return &out, err
 }

@@ -12,7 +12,7 @@ import (
 
 func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *api.User, err error) {
 	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		if err := c.LockAudiencesShared(ctx, t.ID); err != nil {
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; InsertUser enrols the user
 			return err
 		}
 		if err := lockCollections(ctx, c, t, req.Body.CollectionIDs); err != nil {
@@ -30,7 +30,7 @@ func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *ap
 			}
 			c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) })
 		}
-		c.Finally(func(ctx context.Context) error {
+		c.Finally(func(ctx context.Context) error { // after the effects, which the result shows
 			created, err := a.db.User(ctx, u.ID)
 			if err == nil {
 				out = new(userOf(created.User))
@@ -85,14 +85,14 @@ func classifyRole(u domain.User) domain.Role {
 
 func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *api.UserDetail, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := c.LockAudiencesSharedOf(ctx, req.Path.UserID); err != nil {
+		if err := c.LockAudiencesSharedOf(ctx, req.Path.UserID); err != nil { // first: the update may enrol the user
 			return err
 		}
 		u, err := c.LockUser(ctx, req.Path.UserID)
 		if err != nil {
 			return err
 		}
-		c.Finally(func(ctx context.Context) error {
+		c.Finally(func(ctx context.Context) error { // after the effects, which the result shows
 			out, err = a.getUser(ctx, &api.GetUserInput{Path: req.Path})
 			return err
 		})

@@ -13,7 +13,7 @@ import (
 // declares them, and db/v1.go, which reads and writes for them.
 
 // ForV1 binds the operations that only version 1 needs in a set of their own, with the cursors, the AroundWrite and the
-// Trace of the API's Set.
+// Trace of the API's Set. It panics if one of them is not bound.
 func ForV1(a *API) *op.Set {
 	s := &op.Set{Cursors: a.Set.Cursors, AroundWrite: a.aroundWrite, Trace: a.Set.Trace}
 	op.Bind(s, api.SendToUser, a.sendToUser)
@@ -30,9 +30,7 @@ func ForV1(a *API) *op.Set {
 
 // aroundWrite calls the AroundWrite that the Set has at the time of the call, as the edge sets it after New; without
 // one, it calls work.
-func (a *API) aroundWrite(
-	ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error),
-) error {
+func (a *API) aroundWrite(ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error)) error {
 	if a.Set.AroundWrite != nil {
 		return a.Set.AroundWrite(ctx, o, in, work)
 	}
@@ -43,7 +41,7 @@ func (a *API) aroundWrite(
 func (a *API) sendToUser(ctx context.Context, in *api.SendToUserInput) (out *api.SentToUser, err error) {
 	send := &api.SendPhishingInput{}
 	send.Body.UserIDs, send.Body.SendAt = in.Body.UserIDs, in.Body.SendAt
-	send.Body.TemplateID = domain.Give(*in.Body.TemplateID)
+	send.Body.TemplateID = domain.Give(*in.Body.TemplateID) // validated: not nil, and one user
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := a.db.TenantOfUser(ctx, in.Body.UserIDs[0])
 		if err != nil {
@@ -53,13 +51,14 @@ func (a *API) sendToUser(ctx context.Context, in *api.SendToUserInput) (out *api
 		if err != nil {
 			return err
 		}
-		in.Client = t.ID
+		in.Client = t.ID // a result that is only for version 1
 		out = &api.SentToUser{ID: in.Body.UserIDs[0], ClientID: t.ID, SendAt: sent.Sends[0].SendAt}
 		return nil
 	})
 	return out, err
 }
 
+// moveMember adds a user to the collection, and removes the user from all other collections of the client.
 func (a *API) moveMember(ctx context.Context, in *api.MoveMemberInput) (*op.NoContent, error) {
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, k, err := a.findCollection(ctx, in.Path)
@@ -93,6 +92,7 @@ type recipient interface {
 	SentEmails(context.Context, domain.EmailFilter, domain.Window) (domain.Slice[domain.SentEmail], error)
 }
 
+// sentEmails lists the mails to a user or an email address. in.Since, in.Until and in.User are results, for version 1.
 func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.Window) (domain.Slice[domain.SentEmail], error) {
 	in.Since, in.Until = in.Period(a.db.Now())
 	within, err := newPeriod("", in.Since, in.Until)
@@ -104,7 +104,7 @@ func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}
-	in.User, _ = to.OnlyUser()
+	in.User, _ = to.OnlyUser() // zero unless there is exactly one
 	return to.SentEmails(ctx, domain.EmailFilter{Types: in.Body.MessageTypes, Period: within}, w)
 }
 
@@ -142,10 +142,11 @@ func (a *API) sentResults(ctx context.Context, in *api.SentResultsInput, w domai
 	if err != nil {
 		return domain.Slice[domain.Result]{}, err
 	}
-	in.Client = u.Client
+	in.Client = u.Client // a result that is only for version 1
 	return u.SentResults(ctx, w)
 }
 
+// oldReports lists a client's reports, the oldest first.
 func (a *API) oldReports(ctx context.Context, in *api.OldReportsInput, w domain.Window) (domain.Slice[domain.Report], error) {
 	t, err := a.db.Tenant(ctx, in.Path.ClientID)
 	if err != nil {

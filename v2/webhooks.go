@@ -122,7 +122,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 		return err
 	}
 	if a.endpoints == nil {
-		return a.checkEndpoint(ctx, h.URL) // which is Conflict
+		return a.checkEndpoint(ctx, h.URL) // Conflict: this process has no endpoints
 	}
 	event := api.PingEvent{
 		ID: db.NewID[domain.EventKind](), Type: api.PingType, CreatedAt: domain.At(a.db.Now()), Data: api.PingData{WebhookID: h.ID},

@@ -53,7 +53,7 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 		return nil, err
 	}
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := a.checkWebhookClients(ctx, w.Key, w.Clients); err != nil {
+		if err := a.checkWebhookClients(ctx, w.Key, w.Clients); err != nil { // again: prepare had no transaction
 			return err
 		}
 		w.CreatedAt, w.UpdatedAt = c.At, c.At
@@ -88,7 +88,7 @@ func (a *API) updateWebhook(ctx context.Context, in *api.UpdateWebhookInput) (ou
 		if err != nil {
 			return err
 		}
-		if in.Body.ClientIDs.Given {
+		if in.Body.ClientIDs.Given { // checked again: prepare had no transaction
 			if err := a.checkWebhookClients(ctx, h.Key, in.Body.ClientIDs.Value); err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.We
 	return w, domain.Apply(status, &w.Status) || changed
 }
 
-// applyList is domain.Apply for a list.
+// applyList sets target to a list if that is given and differs, and reports whether it did.
 func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
 	if !p.Given || slices.Equal(p.Value, *target) {
 		return false
