@@ -170,8 +170,8 @@ func (a *API) assignFrameworkTo(
 	return out, nil
 }
 
-// insertAudience inserts a collection of the named users of n.Audience, with the name of the framework, and returns an
-// audience of this collection (decisions 7.7). It returns InvalidRequest for unknown users.
+// insertAudience inserts a collection of the named users of n.Audience, and returns an audience of this collection
+// (decisions 7.7). Its name is that of the framework, with a number if that is taken. Unknown users are InvalidRequest.
 func insertAudience(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (domain.Audience, error) {

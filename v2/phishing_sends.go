@@ -25,10 +25,10 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 		return nil, err
 	}
 	if err := checkEach("user_ids", req.Body.UserIDs, func(id domain.UserID) string {
-		switch t, found := targets[id]; {
+		switch target, found := targets[id]; {
 		case !found:
 			return "is not a user of this client"
-		case !t.Active:
+		case !target.Active:
 			return "is an inactive user"
 		}
 		return ""

@@ -34,7 +34,7 @@ func (a *API) aroundWrite(ctx context.Context, o op.Operation, in any, work func
 	if a.Set.AroundWrite != nil {
 		return a.Set.AroundWrite(ctx, o, in, work)
 	}
-	_, err := work(ctx)
+	_, err := work(ctx) // the Set keeps the output itself
 	return err
 }
 

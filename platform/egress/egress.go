@@ -29,8 +29,8 @@ func Check(address netip.Addr) error {
 	return nil
 }
 
-// Control is the Control function of a net.Dialer: it checks the address to which the dialer connects, so a name that
-// resolves to another address than before is no way around it. Its error is ErrSpecial.
+// Control is the Control function of a net.Dialer. It checks the address to which the dialer connects, so it does not
+// matter to what the name resolved before. Its error is ErrSpecial.
 func Control(network, address string, raw syscall.RawConn) error {
 	if guardian.Safe(network, address, raw) != nil {
 		return ErrSpecial

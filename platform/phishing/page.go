@@ -71,7 +71,7 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 	case name == "lesson":
 		values := placeholders(s, "" /* no link */, p.db.Now())
 		data.Subject = expand(s.Template.Subject, values, mail.OneLine)
-		if from, err := sender(s.Template, values); err == nil {
+		if from, err := sender(s.Template, values); err == nil { // else the page shows none
 			data.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
 		}
 		data.Clues = mail.Clues(language, s.Template.Clues())

@@ -47,8 +47,8 @@ func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logge
 	}
 }
 
-// Forward makes the pages redirect requests to another cell. newCell returns the URL of the cell to which a result's
-// partner moved, with which links begin there; empty if the partner did not move.
+// Forward makes the pages redirect requests to the cell to which a result's partner moved. newCell returns the URL with
+// which links begin in that cell; empty if the partner did not move.
 func (p *Pages) Forward(newCell func(context.Context, domain.ResultID) (string, error)) {
 	p.newCell = newCell
 }

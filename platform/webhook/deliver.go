@@ -183,7 +183,7 @@ func (d *Dispatcher) untilNext(claim outbox.Claim) time.Duration {
 
 // try makes one attempt, which a stop does not interrupt, and marks its outcome. A panic counts as a failed attempt. If
 // the batch has no message for the delivery, or the claim is older than beginWithin, try marks the delivery without an
-// attempt. In any case it releases the place.
+// attempt. In any case it releases the place. An attempt that lasts slowAfter is marked as slow meanwhile.
 func (d *Dispatcher) try(ctx context.Context, c claimedDelivery) {
 	ctx = context.WithoutCancel(ctx)
 	made, ok := false, false

@@ -155,7 +155,7 @@ func (p *places) startTry(id domain.WebhookID) *try {
 	return t
 }
 
-// pool returns the count of the attempt's pool.
+// pool returns the counter of attempts in the pool that the attempt is in.
 func (p *places) pool(t *try) *int {
 	if t.slow {
 		return &p.slow

@@ -82,7 +82,7 @@ func (p *Publisher) Publish(ctx context.Context) error {
 			return err
 		}
 		p.afterBatch(ctx, &done)
-		if done.Busy || done.Taken() < size {
+		if done.Busy || done.Taken() < size { // another process publishes, or no more events wait
 			return nil
 		}
 	}
