@@ -128,7 +128,7 @@ const signatureLength = 16
 // Sign returns a token for a URL: the base64 of the signed bytes and of 128 bits of their HMAC for a purpose. The
 // token is not encrypted.
 func Sign(secret []byte, purpose string, signed []byte) string {
-	return base64.RawURLEncoding.EncodeToString(append(signed, signature(secret, purpose, signed)...))
+	return base64.RawURLEncoding.EncodeToString(append(bytes.Clone(signed), signature(secret, purpose, signed)...))
 }
 
 // Verify returns the bytes that Sign put into a token; length is their number. ok is false if the token was altered, or

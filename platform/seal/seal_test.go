@@ -200,3 +200,15 @@ func TestFileKeys(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSignLeavesInput: the bytes behind the signed ones are the caller's, and stay as they are.
+func TestSignLeavesInput(t *testing.T) {
+	secret, text := []byte("a secret"), bytes.Repeat([]byte("a"), 64)
+	token := seal.Sign(secret, "test", text[:4])
+	if signed, ok := seal.Verify(secret, "test", token, 4); !ok || string(signed) != "aaaa" {
+		t.Errorf("%q %v", signed, ok)
+	}
+	if !bytes.Equal(text, bytes.Repeat([]byte("a"), 64)) {
+		t.Errorf("Sign wrote over its input: %q", text)
+	}
+}
