@@ -61,8 +61,8 @@ func (k *Keys) ring() ([]key, error) {
 	return k.last, nil
 }
 
-// readKeys parses a list for ParseKeys, and reads the files that it names. It returns at least one key. Errors do not
-// contain a key's text.
+// readKeys parses a list of keys, separated by commas, and reads the files of entries file:PATH. It returns at least
+// one key. Errors do not contain a key's text.
 func readKeys(list string) (ring []key, err error) {
 	for entry := range strings.SplitSeq(list, ",") {
 		entry = strings.TrimSpace(entry)

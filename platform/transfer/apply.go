@@ -193,7 +193,7 @@ func (p *pass) recordResult(l records.StagedLine, record any, result domain.Impo
 		p.waiting[idOf(record)] = true
 		p.stage(l, p.kind, p.round+1)
 		return
-	case result.Outcome == domain.ImportRefused: // a second part is not applied
+	case result.Outcome == domain.ImportRefused: // counted as such; a second part is not applied
 	case p.kind.then != nil && p.kind.hasSecondPart(record):
 		p.applied++
 		l.Outcome = int(result.Outcome)

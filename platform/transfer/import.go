@@ -58,7 +58,8 @@ func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) 
 // clearWithin is the maximum time in which a run deletes its staged lines at its end. The next run deletes the rest.
 const clearWithin = time.Minute
 
-// importAs is Import or, if in.dry is true, Try. At its end it deletes the staged lines, even if ctx has ended.
+// importAs applies the lines of r by in, unless another import is running. At its end it deletes the staged lines, even
+// if ctx has ended.
 func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
 	var runErr error
 	locked, err := records.WithLock(ctx, d, func(ctx context.Context) error {

@@ -76,16 +76,16 @@ type claimant struct {
 
 // choose returns how many deliveries to claim of each of the due subscriptions; those without a place are left out. In
 // each pool subscriptions take turns: each gets its first place before any gets its second, in the order of their last
-// claims, oldest first. UnderWay counts the attempts of all processes at a subscription, running those of this one.
+// claims, oldest first.
 func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var quick, slow []*claimant
 	for _, w := range due {
 		s := p.stateOf(w)
-		room := min(domain.MaxConcurrentTries-w.UnderWay, s.places-s.running)
+		room := min(domain.MaxConcurrentTries-w.UnderWay, s.places-s.running) // of all processes, and of this one
 		switch c := (&claimant{webhookState: s, Places: outbox.Places{Webhook: w.ID}, room: room}); {
-		case room <= 0: // all of its places are in use
+		case room <= 0: // it gets no place
 		case s.suspect:
 			slow = append(slow, c)
 		default:
