@@ -47,7 +47,7 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 			f.Add(name, "is not taken when type is "+string(s.Type))
 		}
 	}
-	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // type is required
+	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // type even if absent
 		return s, err
 	}
 	return s, errorOf(f)
