@@ -277,8 +277,8 @@ type (
 	appliedGroup    = recordChange[domain.GroupRecord, db.GroupRow]
 )
 
-// beginGroups locks the existing groups and the clients' Manual groups. It sets finish, which refuses a new Manual
-// group if the client's is in use or came in this batch, and prepare, which deletes the empty ones that are replaced.
+// beginGroups locks the existing groups and the clients' Manual groups. It sets finish, which refuses a Manual group if
+// the client's is in use or came in this batch, and prepare, which deletes the empty ones that are replaced.
 func beginGroups(ctx context.Context, b *importingGroups) error {
 	rows, err := pg.All[db.GroupRow](ctx, b, "lock groups", pg.Rows[db.GroupRow]().
 		Columns(`EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)
@@ -303,14 +303,15 @@ func beginGroups(ctx context.Context, b *importingGroups) error {
 	b.kind.finish = func(_ *importingGroups, a *appliedGroup) error {
 		other := manual[a.after.ClientID]
 		switch {
-		case a.before != nil || !a.after.Manual:
+		case !a.after.Manual:
 			return nil
-		case other != nil && other.Used:
+		case other == nil || other.ID == a.after.ID:
+		case other.Used || a.before != nil: // a stored one that is not other was replaced in this batch
 			return fmt.Errorf("manual: the client has the group %s for users who are kept by hand", other.ID)
-		case other != nil:
+		default:
 			replaced = append(replaced, other.ID)
 		}
-		manual[a.after.ClientID] = &db.GroupRow{ID: a.after.ID, Used: true} // a second one in the batch is refused
+		manual[a.after.ClientID] = &db.GroupRow{ID: a.after.ID, Used: true} // no other one in the batch may replace it
 		return nil
 	}
 	b.kind.prepare = func(ctx context.Context, b *importingGroups) error {

@@ -296,6 +296,29 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
+// TestManualGroupsOfOneBatch: an empty Manual group that is changed is not replaced by a later line, and one that was
+// replaced is not changed.
+func TestManualGroupsOfOneBatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("3 created, 0 updated, 0 unchanged", ref("partner", 1, `'name':'Northwind'`), ref("client", 10, `'partner':#1,'name':'Acme'`),
+		ref("group", 11, `'client':#10,'name':'A','manual':true`))
+	other := ref("group", 12, `'client':#10,'name':'B','manual':true`)
+	for _, c := range []struct {
+		lines        []string
+		counts, held string
+	}{
+		{[]string{ref("group", 11, `'name':'C'`), other}, "0 created, 1 updated, 0 unchanged, 1 refused", prefixed[domain.GroupKind](11)},
+		{[]string{other, ref("group", 11, `'name':'D'`)}, "1 created, 0 updated, 0 unchanged, 1 refused", prefixed[domain.GroupKind](12)},
+	} {
+		counts, refusals := w.take(c.lines...)
+		if want := "line 2: manual: the client has the group " + c.held + " for users who are kept by hand\n"; counts != c.counts || refusals != want {
+			t.Errorf("%s\n%snot %s\n%s", counts, refusals, c.counts, want)
+		}
+	}
+	w.is("("+id(12)+",B)", "SELECT id, name FROM groups WHERE manual")
+}
+
 // TestRefused: a line that does not fit what is there is refused, and changes nothing.
 func TestRefused(t *testing.T) {
 	t.Parallel()
