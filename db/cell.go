@@ -39,8 +39,8 @@ func errMoving() error {
 	}
 }
 
-// RejectSuspended returns Unavailable if one of the clients is suspended. Call it after a lock or write of the
-// transaction: these assign the transaction id, and a freeze waits only for transactions that have one.
+// RejectSuspended returns Unavailable if one of the clients is suspended: its partner is being handed over. Call it
+// after a lock or write, which gives the transaction an id: the hand-over waits only for transactions with an id.
 func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID) error {
 	if len(clients) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID)
 const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND m.step IN ('holding', 'handing'))"
 
 // RejectFrozen returns Unavailable while any partner is being handed over. It is for imports, which may write rows of
-// all partners. Call it after a lock or write of the transaction: a freeze waits only for transactions that have an id.
+// all partners. Call it after a lock or write: the hand-over waits only for transactions that have an id.
 func (c *Change) RejectFrozen(ctx context.Context) error {
 	frozen, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))
 	if err == nil && frozen {

@@ -91,8 +91,8 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 // changeTries bounds the attempts of RetryChange.
 const changeTries = 5
 
-// RetryChange runs fn by Change, up to changeTries times while the change conflicts with concurrent writes: PostgreSQL
-// rolled it back because of another transaction, or another transaction took a unique key.
+// RetryChange runs fn by Change, up to changeTries times while PostgreSQL rolls it back because of another transaction,
+// or it ends in a unique violation or any Conflict. Within a transaction, each try has a savepoint.
 func (d *DB) RetryChange(ctx context.Context, fn func(context.Context, *Change) error) (err error) {
 	for range changeTries {
 		err = d.Savepoint(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
@@ -131,7 +131,7 @@ func (c *Change) flush(ctx context.Context) error {
 // Finally registers fn to run in the transaction after the effects are written. fn may read them, or send mails.
 func (c *Change) Finally(fn func(context.Context) error) { c.last = append(c.last, fn) }
 
-// PoliciesChanged makes stale the counts of the policies, alias p, that match a condition: their audiences changed.
+// PoliciesChanged registers policies, alias p, that match a condition: their audiences changed, and so their counts.
 func (c *Change) PoliciesChanged(text string, args ...any) {
 	c.policies = append(c.policies, pg.SQL(text, args...))
 }
@@ -314,7 +314,7 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 	if len(ids) == 0 {
 		return nil
 	}
-	return c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
+	return c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
 		SELECT client_id, id, @requestedMail,
 			CASE WHEN type IN (@welcomeMail, @adminInviteMail) THEN 1 ELSE 2 END AS urgency, @now::timestamptz
 		FROM mail_requests WHERE client_id = @client AND id = ANY(@ids::uuid[])`,

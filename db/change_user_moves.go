@@ -70,13 +70,13 @@ func (c *Change) UserUpdated(before, after *domain.User) {
 
 // addToggled adds a user who is new, or whose status changed.
 func (m *userMoves) addToggled(user domain.UserKey) {
-	m.addClient(user.Client, true)
+	m.addClient(user.Client, true /* toggled */)
 	m.toggled = append(m.toggled, user.User)
 }
 
-// addGroups adds groups of a client whose members changed.
+// addGroups adds groups of a client whose members changed. A nil group is none.
 func (m *userMoves) addGroups(client domain.ClientID, groups ...*domain.Group) {
-	m.addClient(client, false)
+	m.addClient(client, false /* toggled */)
 	for _, g := range groups {
 		if g != nil {
 			initMap(&m.groups)[g.ID] = true

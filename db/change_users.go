@@ -30,8 +30,8 @@ func (c *Change) NextDueChanged(users ...domain.UserKey) { addUsers(&c.users.due
 // TouchUsers registers users with a changed visible field, whose updated_at is to be set at the end of the change.
 func (c *Change) TouchUsers(users ...domain.UserKey) { addUsers(&c.users.touched, users) }
 
-// UsersInserted registers users whose rows the transaction has inserted or locked. The change need not lock them.
-func (c *Change) UsersInserted(users ...domain.UserKey) { addUsers(&c.users.locked, users) }
+// UsersLocked registers users whose rows the transaction has locked or inserted. The change need not lock them again.
+func (c *Change) UsersLocked(users ...domain.UserKey) { addUsers(&c.users.locked, users) }
 
 // addUsers adds users to a set, which may be nil.
 func addUsers(set *map[domain.UserKey]struct{}, users []domain.UserKey) {
@@ -110,7 +110,7 @@ func (c *Change) LockUserKeys(ctx context.Context, condition pg.Query) ([]domain
 	keys, err := pg.All[domain.UserKey](ctx, c, "lock users", pg.SQL(`
 		SELECT u.client_id AS client, u.id AS "user" FROM users AS u
 		WHERE ? ORDER BY u.client_id, u.id FOR NO KEY UPDATE`, condition))
-	c.UsersInserted(keys...)
+	c.UsersLocked(keys...)
 	return keys, err
 }
 
@@ -198,15 +198,16 @@ const (
 	ExclusiveAudiences AudienceLock = "pg_advisory_xact_lock"
 )
 
-// LockAudiencesWhere locks the audiences of the clients that an SQL FROM item with the alias l (id) selects.
-func (c *Change) LockAudiencesWhere(ctx context.Context, kind AudienceLock, clients pg.Query) error {
+// LockAudiencesWhere locks the audiences of the clients that an SQL FROM item with the alias l (id) selects. Within
+// TryAll it only registers them as locked.
+func (c *Change) LockAudiencesWhere(ctx context.Context, mode AudienceLock, clients pg.Query) error {
 	type lockedRow struct {
 		ID   domain.ClientID
-		Lock string // empty
+		Lock string // empty: the function returns void
 	}
 	c.WillLock(AudienceLocks)
-	lock := string(kind) + "(hashtextextended('audiences/' || l.id, 0))::text"
-	if ctx.Value(tryAllKey{}) != nil { // see TryAll: it rolls back, and may hold too many locks
+	lock := string(mode) + "(hashtextextended('audiences/' || l.id, 0))::text"
+	if ctx.Value(tryAllKey{}) != nil { // TryAll rolls back, and would hold too many locks
 		lock = "''"
 	}
 	rows, err := pg.All[lockedRow](ctx, c, "lock the audiences of clients", pg.SQL(

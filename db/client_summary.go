@@ -232,7 +232,7 @@ func (d *DB) summarizeAll(
 	ctx context.Context, clients []domain.ClientID, batch int, before time.Time,
 ) (refreshed int, err error) {
 	for ids := range slices.Chunk(clients, batch) {
-		rows, err := d.summarize(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(ids)), before, nil)
+		rows, err := d.summarize(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(ids)), before, nil /* ahead */)
 		if err != nil {
 			return refreshed, err
 		}
@@ -251,7 +251,7 @@ func (t *Tenant) Peers() pg.Query {
 // FreshPeers returns the other clients of the same partner that have active users. It first refreshes their summaries
 // that are older than domain.SummaryAge.
 func (t *Tenant) FreshPeers(ctx context.Context) ([]*Tenant, error) {
-	if _, err := t.db.summarize(ctx, t.Peers(), t.db.Now().Add(-domain.SummaryAge), nil); err != nil {
+	if _, err := t.db.summarize(ctx, t.Peers(), t.db.Now().Add(-domain.SummaryAge), nil /* ahead */); err != nil {
 		return nil, err
 	}
 	rows, err := pg.All[ClientRow](ctx, t.db, "list clients to compare with", pg.Rows[ClientRow]().Where("?", t.Peers()))

@@ -106,12 +106,12 @@ func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.Coll
 	return nil
 }
 
-// LockUsers locks the client's users among ids, and returns them.
+// LockUsers locks the client's users among ids, and returns their ids.
 func (t *Tenant) LockUsers(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.UserID, error) {
 	return t.lockUsers(ctx, c, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids)))
 }
 
-// lockUsers locks the client's users, alias u, that match a condition, and returns them.
+// lockUsers locks the client's users, alias u, that match a condition, and returns their ids, sorted.
 func (t *Tenant) lockUsers(ctx context.Context, c *Change, condition pg.Query) ([]domain.UserID, error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL("u.client_id = ? AND ?", t.ID, condition))
 	return pg.MapRows(keys, func(k *domain.UserKey) domain.UserID { return k.User }), err
@@ -122,7 +122,7 @@ func (t *Tenant) keysOf(users []domain.UserID) []domain.UserKey {
 	return pg.MapRows(users, func(id *domain.UserID) domain.UserKey { return domain.UserKey{Client: t.ID, User: *id} })
 }
 
-// LockCollections locks the client's collections among ids, and returns them.
+// LockCollections locks the client's collections among ids, and returns their ids.
 func (t *Tenant) LockCollections(
 	ctx context.Context, c *Change, ids ...domain.CollectionID,
 ) ([]domain.CollectionID, error) {

@@ -34,8 +34,7 @@ func eventKeys(events []OutboxEvent) (clients, users, objects [][16]byte) {
 	return clients, users, objects
 }
 
-// areObjects returns the condition that a row with an alias is an object of one of the events. Its columns, client_id
-// and id, are indexed.
+// areObjects returns the condition that a row with an alias is an object of one of the events, by two indexed columns.
 func areObjects(alias string, events []OutboxEvent) pg.Query {
 	clients, _, ids := eventKeys(events)
 	return pg.SQL("("+alias+".client_id, "+alias+".id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, ids)
@@ -140,7 +139,7 @@ func (d *DB) EventSignatures(ctx context.Context, events []OutboxEvent) (map[Use
 	}), err
 }
 
-// EventUsers reads the users of events with the details of User.Detail, in four statements.
+// EventUsers reads the users of events with their details, in four statements. It leaves out users without a score.
 func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.UserID]domain.UserDetail, error) {
 	set := map[domain.UserKey]struct{}{}
 	for _, e := range events {
@@ -172,7 +171,7 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 		r := &rows[i]
 		risk, scored := risks[r.ID]
 		if !scored {
-			continue // as User.Detail does, which returns NotFound for a user without a score
+			continue // User.Detail returns NotFound for such a user
 		}
 		detail := domain.UserDetail{User: r.ToUser(), Collections: collections[r.ID], Risk: risk}
 		if r.DarkWeb {

@@ -94,7 +94,7 @@ type exposureCountRow struct {
 
 // ExposureCounts reads a page of the client's active users, in the order of creation, and counts each user's resolved
 // and unresolved exposures that were first seen in the period. If since is not nil, it selects only users who changed,
-// or whose exposures changed, at or after since. It returns Forbidden if the client has no Dark Web Monitoring.
+// or whose counts changed, at or after since. It returns Forbidden if the client has no Dark Web Monitoring.
 func (t *Tenant) ExposureCounts(
 	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.ExposureCount], error) {
@@ -115,7 +115,7 @@ func (t *Tenant) ExposureCounts(
 			Join("CROSS JOIN LATERAL (?) AS n", counts)
 	}
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
-	pg.AddIf(&k.Where, "u.updated_at >= ?", since)
+	pg.AddIf(&k.Where, "u.updated_at >= ?", since) // a change of the counts sets updated_at too
 	rows, err := pg.Page(ctx, t.db, k, w)
 	rows.Total = t.ActiveUsers // wrong with since: then callers ask for no total
 	return pg.Map(rows, func(r *exposureCountRow) domain.ExposureCount { return r.ExposureCount }), err

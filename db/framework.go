@@ -180,8 +180,8 @@ func (t *Tenant) AssignFramework(
 	return t.countByCourse(ctx, c, rows)
 }
 
-// countByCourse returns the number of users enrolled in each course, ordered by title. It takes these numbers from the
-// rows without a user, one for each course, and leaves out courses that enrol nobody.
+// countByCourse returns the number of users enrolled in each course, ordered by title, without courses that enrol
+// nobody. Given is set in the one row of each course that has no user, and 0 in the rows of its users.
 func (t *Tenant) countByCourse(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
 	given := map[domain.CourseID]int{}
 	var ids []domain.CourseID

@@ -129,8 +129,8 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	}
 	row := KeyRow{
 		ID: NewID[domain.KeyKind](), PartnerID: in.Partner, Name: in.Name, Prefix: domain.APIKeyPrefix(key),
-		Digest: KeyDigest(key), AllClients: in.Clients == nil, Networks: append([]netip.Prefix{}, in.Networks...),
-		ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
+		Digest: KeyDigest(key), AllClients: in.Clients == nil, ExpiresAt: in.ExpiresAt, CreatedAt: d.Now(),
+		Networks: append([]netip.Prefix{}, in.Networks...), // not NULL
 	}
 	for _, s := range in.Scopes {
 		row.Scopes = append(row.Scopes, string(s))

@@ -154,8 +154,7 @@ func (d *DB) touchOverdue(ctx context.Context, day domain.Date) error {
 	})
 }
 
-// refreshUsers renews the courses and recomputes the scores of the users of all clients that are not archived, one
-// batch per transaction.
+// refreshUsers renews the courses and recomputes the scores of all users of clients that are not archived, in batches.
 func (d *DB) refreshUsers(ctx context.Context, day domain.Date, progress func(done, total int)) error {
 	total, err := pg.One[int](ctx, d, "count users", pg.SQL(
 		"SELECT count(*) FROM users AS u JOIN clients AS c ON c.id = u.client_id WHERE c.archived_at IS NULL"))
@@ -278,9 +277,8 @@ func (d *DB) drop(ctx context.Context, name string, statement pg.Query) error {
 // transaction with an older snapshot.
 const deletedFor = time.Hour
 
-// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, one batch per transaction. It forgets a
-// subscription that was deleted longer ago than deletedFor, after which it gets no more deliveries. It is idempotent,
-// and must not be called in a transaction.
+// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, in batches, and forgets the subscriptions
+// deleted more than deletedFor ago: they get no more. It is idempotent, and must not be called in a transaction.
 func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
 	if err != nil {

@@ -66,9 +66,9 @@ type phishingSpan struct {
 	RepeatClickers int
 }
 
-// PhishingSummary counts the client's simulated mails, in one statement.
+// PhishingSummary counts the client's simulated mails, and the users who fell for two or more in the last 365 days.
 func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, error) {
-	// One row for each span of days; NULL means all time.
+	// One row for each span of days; NULL means all time. repeat_clickers is the same in each row.
 	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated mails", pg.SQL(`
 		SELECT coalesce(sum(p.sent), 0) AS sent, coalesce(sum(p.opened), 0) AS opened, coalesce(sum(p.clicked), 0) AS clicked,
 			coalesce(sum(p.reported), 0) AS reported, coalesce(sum(p.credentials_submitted), 0) AS credentials_submitted,
@@ -129,7 +129,7 @@ func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []d
 	}
 	for i := range changes {
 		r := &changes[i]
-		c.ResultChanged(r, false)
+		c.ResultChanged(r, false /* silent */)
 		if at := r.After.FellAt(); at != nil && r.Before.FellAt() == nil {
 			c.mailUser(domain.UserKey{Client: r.Client, User: r.After.User}, *at, mailRecord{
 				Type: domain.PhishReminder, ResultID: r.After.ID.UUID(), DueAt: at.Add(domain.ReminderAfter),

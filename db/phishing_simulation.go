@@ -111,7 +111,7 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 	}
 	ids := pg.MapRows(results, func(r *domain.Result) domain.ResultID { return r.ID })
 	due := pg.MapRows(results, func(r *domain.Result) time.Time { return r.SendAt })
-	err := c.InsertOutbox(ctx, pg.SQL(""), pg.SQL(`
+	err := c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
 		SELECT ?0::uuid, id, ?1, 2 AS urgency, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
 		t.ID, SimulatedMail, pg.IDs(ids), due))
 	if err != nil {
@@ -161,7 +161,7 @@ type ownTemplate struct {
 }
 
 // OwnTemplates returns the templates that are part of the service, each in all languages, ordered by language. Their
-// ids never change.
+// ids hold n and must not change, so another language comes last.
 func OwnTemplates() ([]domain.Template, error) {
 	var all []ownTemplate
 	if err := json.Unmarshal(ownTemplates, &all); err != nil {

@@ -131,10 +131,10 @@ func (p *Policy) signOffChanged(since time.Time) pg.Query {
 		SELECT 1 FROM policy_signatures AS s
 		WHERE s.client_id = @client AND s.policy_id = @id AND s.version = @version AND s.user_id = u.id
 			AND (coalesce(s.recorded_at, s.signed_at) >= @since
-				OR s.signed_at <= @signedSince AND s.signed_at + make_interval(days => @renewalDays::integer) >= @since))`,
+				OR s.signed_at <= @lastExpired AND s.signed_at + make_interval(days => @renewalDays::integer) >= @since))`,
 		pg.Named{
 			"since": since, "publishedAt": p.PublishedAt, "id": p.ID, "version": p.Version,
-			"signedSince": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays, "client": p.Client,
+			"lastExpired": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays, "client": p.Client,
 		})
 }
 

@@ -45,7 +45,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	today := cmp.Or(c.users.day, domain.DateOf(c.At))
+	today := cmp.Or(c.users.day, domain.DateOf(c.At)) // only the daily refresh sets a day
 	signals, err := c.readSignals(ctx, keys, today)
 	if err != nil {
 		return err
@@ -64,8 +64,8 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 			},
 		}
 
-		// A caller can see the score, the counts and the factors. Without stored Deltas there was no risk yet.
-		// The counts of a year also change as days pass, and such a change is not to set updated_at.
+		// A caller can see the score, the counts and, once a risk is stored (s.Deltas), the factors. The counts of a
+		// year also change as days pass, and such a change is not to set updated_at.
 		visible := a.Score != s.Score || s.Current.Sent != s.Stored.Sent || s.Current.Clicked != s.Stored.Clicked ||
 			len(s.Deltas) > 0 && a != s.assessment(s.Role)
 		_, dueChanged := c.users.due[domain.UserKey{Client: s.ClientID, User: s.UserID}]

@@ -140,7 +140,7 @@ func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 }
 
 // SetEncryptionCheck stores sealed as the value by which a wrong encryption key is detected, in place of before, which
-// is nil if there is none yet. It returns false, and stores nothing, if the present value is not before.
+// is nil if there is none yet. It returns false, and stores nothing, if a value other than before is stored.
 func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (bool, error) {
 	n, err := pg.Exec(ctx, d, "store the check of the encryption key", pg.SQL(`
 		INSERT INTO secrets AS s (name, value) VALUES (?0, ?1)
@@ -157,8 +157,7 @@ const (
 
 // Reseal replaces each secret of the columns that does not begin with prefix by the result of reseal. It returns the
 // number of replaced secrets, and the errors of reseal. It repeats its pass over a column, up to resealPasses times,
-// until none was changed concurrently. It is idempotent, and must not be called in a transaction: each batch has its
-// own.
+// until none was changed concurrently. It is idempotent, and must not be called in a transaction.
 func (d *DB) Reseal(
 	ctx context.Context, columns []SealedColumn, prefix []byte,
 	reseal func(c SealedColumn, id string, sealed []byte) ([]byte, error),
@@ -202,7 +201,7 @@ type sealedRow struct {
 	Sealed []byte
 }
 
-// runPass replaces the secrets without the prefix once, in the order of their keys.
+// runPass makes one pass over the secrets without the prefix, in the order of their keys. It sets conflicts and failed.
 func (r *resealing) runPass(ctx context.Context) error {
 	r.conflicts, r.failed = 0, nil
 	after := "00000000-0000-0000-0000-000000000000"

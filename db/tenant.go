@@ -57,7 +57,7 @@ var (
 	tenantOfKey     = tenantText(&domain.Caller{})
 )
 
-// tenantText returns a function that returns the text of tenantQuery for a caller. Its first call builds the text.
+// tenantText returns a function that returns tenantQuery's text, without values, for callers like caller; built once.
 func tenantText(caller *domain.Caller) func() string {
 	return sync.OnceValue(func() string {
 		return pg.Text(tenantQuery(domain.WithCaller(context.Background(), caller), domain.ClientID{}))

@@ -10,7 +10,7 @@ import (
 
 // The assignment of courses: immediate, or queued for a large audience.
 
-// LockAudience locks the client's users who are in an audience and returns them, in the order of their ids.
+// LockAudience locks the client's users who are in an audience, and returns their ids, sorted.
 func (t *Tenant) LockAudience(ctx context.Context, c *Change, a domain.Audience) ([]domain.UserID, error) {
 	return t.lockUsers(ctx, c, t.inAudience(a))
 }
@@ -27,14 +27,14 @@ func (t *Tenant) inAudience(a domain.Audience) pg.Query {
 	return pg.SQL("true") // all users
 }
 
-// directAssignments selects the assignments, as enrol wants them, of a course to the client's users, alias u, that
+// directAssignments selects the assignments of a course, with enrol's columns, to the client's users, alias u, that
 // match a condition. They are direct: a caller requested them.
-func (t *Tenant) directAssignments(n domain.CourseFor, users pg.Query) pg.Query {
+func (t *Tenant) directAssignments(n domain.CourseFor, condition pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT u.client_id, u.id AS user_id, @course::uuid AS course_id, false AS from_program, true AS direct,
 			'{}'::uuid[] AS frameworks, @dueOn::date AS due_on, @notify::boolean AS notify
-		FROM users AS u WHERE u.client_id = @client AND @audience`, pg.Named{
-		"client": t.ID, "course": n.Course.ID, "dueOn": n.DueOn, "notify": n.Notify, "audience": users,
+		FROM users AS u WHERE u.client_id = @client AND @condition`, pg.Named{
+		"client": t.ID, "course": n.Course.ID, "dueOn": n.DueOn, "notify": n.Notify, "condition": condition,
 	})
 }
 
@@ -197,9 +197,9 @@ type enrolledRow struct {
 	Dormant     bool
 }
 
-// enrol makes, in one statement, the assignments of locked users that the query wanted selects (columns: outcomesSQL).
-// It stores the next due courses, except of users who may have become dormant: their next due courses and scores are
-// computed at the end of the change. The caller must put the mails into the outbox.
+// enrol makes, in one statement, the assignments of locked users that the query wanted selects. It stores the next due
+// courses, except of users who may have become dormant: their next due courses and scores are computed at the end of
+// the change. For rows of wanted with notify it also requests mails, which the caller must put into the outbox.
 func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
@@ -248,8 +248,8 @@ const enrolLaterSQL = `
 	WHERE direct AND outcome IN ('inactive', 'already_completed')
 	ORDER BY user_id, course_id`
 
-// enrolLater queues the assignments that the query wanted selects, for AssignWaiting. It returns rows as enrol does,
-// without mails. The client's audiences must be locked (LockAudiences): else two calls could count one twice.
+// enrolLater queues the assignments that the query wanted selects, for AssignWaiting. It returns enrol's rows without
+// mails. The client's audiences must be locked (LockAudiences): else two calls could both count an assignment.
 func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	c.WillLock(WaitingLocks)
 	return pg.All[enrolledRow](ctx, c, "queue assignments",

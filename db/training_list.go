@@ -83,7 +83,7 @@ func (t *Tenant) Assignments(
 // eitherPeriod is a list of conditions on assignments, alias a. At least one has to hold, unless the list is empty.
 type eitherPeriod []period
 
-// period is the condition that something happened to an assignment between from and end. A zero from is no limit.
+// period is the condition that something happened to an assignment between from, if not zero, and end, never zero.
 type period struct {
 	sql       string   // the condition
 	values    pg.Named // of sql
@@ -124,9 +124,9 @@ var noWeek = time.Date(9999, time.December, 27, 0, 0, 0, 0, time.UTC)
 
 const week = 7 * 24 * time.Hour
 
-// withinYear reports whether e has conditions, and each has a start and touches at most maxWeeks calendar weeks.
+// withinYear reports whether e has conditions, and each has a start and is at most maxWeeks-1 weeks long.
 func (e eitherPeriod) withinYear() bool {
-	const longest = (maxWeeks - 1) * week // it touches one calendar week more than it has weeks
+	const longest = (maxWeeks - 1) * week // such a period touches at most maxWeeks calendar weeks
 	long := func(p period) bool { return p.from.IsZero() || p.end.Sub(p.from) > longest }
 	return len(e) > 0 && !slices.ContainsFunc(e, long)
 }
@@ -146,8 +146,9 @@ func (t *Tenant) byWeek(e eitherPeriod) (all pg.Query) {
 	return all
 }
 
-// weeksOf selects the client's assignments for which the condition p holds, as a union of one query for each week. The
-// index of p holds each week in the order of the list, so PostgreSQL merges them and reads only the rows of a page.
+// weeksOf selects the client's assignments for which the condition p holds, as a union of one query for each week, or
+// one query for all if p is openOnly and long. The index of p holds each week in the order of the list, so PostgreSQL
+// merges them and reads only a page.
 func (t *Tenant) weeksOf(p period) pg.Query {
 	completed := "a.completed_at"
 	if p.openOnly { // the index lacks the column
@@ -172,14 +173,14 @@ func (t *Tenant) weeksOf(p period) pg.Query {
 	if first.After(last) {
 		first = last
 	}
-	if p.openOnly && last.Sub(first) >= fewWeeks*week { // it matches most open assignments: select all
+	if p.openOnly && last.Sub(first) >= fewWeeks*week { // most open assignments match: do not divide them into weeks
 		add("")
 	} else {
 		for monday := first; !monday.After(last); monday = monday.Add(week) {
 			addWeek(" = ", monday)
 		}
 		for len(queries) != fewWeeks && len(queries) < maxWeeks { // only two numbers of weeks, for few statements
-			addWeek(" = ", noWeek)
+			addWeek(" = ", noWeek) // selects nothing
 		}
 	}
 	if !p.closed { // something may have happened after end, which is now

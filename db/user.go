@@ -252,7 +252,7 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 		return err
 	}
 	user := domain.UserKey{Client: t.ID, User: u.ID}
-	c.UsersInserted(user)
+	c.UsersLocked(user)
 
 	if len(collections) > 0 {
 		if _, err := t.join(ctx, c, collections, []domain.UserID{u.ID}); err != nil {
@@ -301,7 +301,7 @@ func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 		return err
 	}
 	keys := pg.MapRows(users, (*domain.User).Key)
-	c.UsersInserted(keys...)
+	c.UsersLocked(keys...)
 	return c.EnrolUsers(ctx, keys)
 }
 

@@ -67,7 +67,8 @@ func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) 
 func (a *Addressees) SentEmails(
 	ctx context.Context, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	ofUsers := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User) // an equality, so that PostgreSQL can use the order of an index
+	// For one user, an equality lets PostgreSQL use the order of an index.
+	ofUsers := pg.SQL("e.client_id = ? AND e.user_id = ?", a.users[0].Client, a.users[0].User)
 	if len(a.users) > 1 {
 		clients, users := KeyArrays(a.users)
 		ofUsers = pg.SQL("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
@@ -75,7 +76,7 @@ func (a *Addressees) SentEmails(
 	return sentEmails(ctx, a.db, ofUsers, f, w)
 }
 
-// OnlyUser returns the user and true if there is only one, and false if there are several.
+// OnlyUser returns the user and true if there is exactly one, and false otherwise.
 func (a *Addressees) OnlyUser() (domain.UserID, bool) {
 	if len(a.users) != 1 {
 		return domain.UserID{}, false
@@ -136,11 +137,12 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 
 	// The LIMITs make the planner search an index for each id. With outdated statistics, of a table that was just filled,
 	// it would read the whole table, or all clients of the partner. So conditions on a row are outside of its LIMIT.
+	// ClientID only serves to read UUIDs: the ids are of the kind that noun names.
 	reached, err := pg.All[domain.ClientID](ctx, d, "find which "+noun+"s are within reach", pg.SQL(`
 		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+object+`) AS o
 		LEFT JOIN LATERAL (SELECT id, partner_id, archived_at FROM clients WHERE id = o.client_id LIMIT 1) AS c ON true
 		WHERE ?`, ids, within))
-	return pg.IDs(reached), err // of the kind of noun, whichever it is
+	return pg.IDs(reached), err
 }
 
 // V1Recipient is an owner or admin of a partner who is to be notified of the end of version 1.

@@ -99,7 +99,7 @@ func addUserEffects(ctx context.Context, b *importingUsers) error {
 		created[i] = u.Key()
 		b.UserChanged(nil, &u)
 	}
-	b.UsersInserted(created...)
+	b.UsersLocked(created...)
 
 	clients := pg.MapRows(b.updates, func(a **appliedUser) domain.ClientID { return (*a).after.Client })
 	archived, err := archivedClients(ctx, b.Change, clients)
