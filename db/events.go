@@ -11,8 +11,7 @@ import (
 )
 
 // This file reads the objects of events, for the service's own work: the clients may be any, and no caller's access is
-// checked. Objects that no longer exist are left out. A method takes the same number of statements for any number of
-// events.
+// checked. Objects that no longer exist are left out. The number of statements does not depend on that of the events.
 
 // OutboxEvent is an event that waits to be published.
 type OutboxEvent struct {
@@ -64,7 +63,8 @@ func (d *DB) EventReportedEmails(
 	return pg.Index(rows, func(r *domain.ReportedEmail) (domain.ReportedEmailID, domain.ReportedEmail) { return r.ID, *r }), err
 }
 
-// EventExposures reads the exposures of events, of clients that have Dark Web Monitoring.
+// EventExposures reads the exposures of events, of clients that have Dark Web Monitoring, by their ids. There is no kind
+// of id for exposures, so MessageID stands for it.
 func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[domain.MessageID]domain.Exposure, error) {
 	q := pg.From("exposures AS e").Where("?", areObjects("e", events)).
 		Where("(SELECT c.dark_web_monitoring FROM clients AS c WHERE c.id = e.client_id)")

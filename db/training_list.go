@@ -197,7 +197,7 @@ func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
 	}
 	// An assignment becomes overdue at 00:00 UTC of the day after due_on: at since or later if due_on is at least from.
 	now, from := t.db.Now(), domain.DateOf(*since)
-	if since.Equal(from.Time()) {
+	if since.Equal(from.Time()) { // at 00:00: what was due on the day before becomes overdue at since
 		from = from.AddDays(-1)
 	}
 	return eitherPeriod{
