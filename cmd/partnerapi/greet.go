@@ -75,11 +75,11 @@ func (c serveCmd) completeDemo(ctx context.Context, d *db.DB, r resources, log *
 			return err
 		}
 	}
-	pending, err := reports.PendingReports(ctx, d, d.Now().Add(-demoAge), 100)
+	pending, err := reports.PendingReports(ctx, d, d.Now().Add(-demoAge), 100) // all: there are few
 	if err != nil {
 		return err
 	}
-	worker := newReportWorker(d, r, log, newReportMetrics(), nil)
+	worker := newReportWorker(d, r, log, newReportMetrics(), nil) // neither counted nor traced
 	for _, p := range pending {
 		if _, err := worker.Process(ctx, reports.ReportLease{Client: p.ClientID, Report: p.ID}); err != nil {
 			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)

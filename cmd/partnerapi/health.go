@@ -41,7 +41,7 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	err := s.db.Ping(ctx)
-	if err == nil && !s.migrated.Load() {
+	if err == nil && !s.migrated.Load() { // once it succeeded, the check is not repeated
 		err = migrate.CheckMigrated(ctx, s.db)
 		s.migrated.Store(err == nil)
 	}

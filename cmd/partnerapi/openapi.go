@@ -30,7 +30,7 @@ func openDocuments(s *ginop.Surface, release op.Release, documents *site.Documen
 		return err
 	}
 	openapi.SetSupport(document, documents.SupportURL)
-	document.Servers[0].URL = site.SampleBase + document.Servers[0].URL
+	document.Servers[0].URL = site.SampleBase + document.Servers[0].URL // the handler replaces SampleBase
 	handler := documents.Handler
 	if demo {
 		handler = documents.DatedHandler

@@ -63,9 +63,9 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 		MaxActive: most, MaxIdle: most, Wait: true, IdleTimeout: redisIdle,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			if fresh, ok := ctx.Value(freshConnection{}).(*bool); ok {
-				*fresh = true
+				*fresh = true // tells lend that the connection was not idle
 			}
-			// Each step has its own timeout.
+			// Each step has its own timeout, in place of that of ctx.
 			conn, err := redis.DialURLContext(context.WithoutCancel(ctx), at.String(),
 				redis.DialConnectTimeout(redisWait), redis.DialTLSHandshakeTimeout(redisWait),
 				redis.DialReadTimeout(redisWait), redis.DialWriteTimeout(redisWait))
@@ -124,9 +124,9 @@ func redisAddress(text string) (*url.URL, error) {
 // Close closes the connections.
 func (c *redisClient) Close() error { return c.pool.Close() }
 
-// Use calls fn with a connection, which fn must not keep, and returns fn's error, which must be that of fn's calls.
+// Use calls fn with a connection, which fn must not keep, and returns fn's error. fn must return errors of its calls.
 // While the breaker is open, Use fails at once. If Redis had closed the idle connection, fn is called again with
-// another one. After Redis refused a write, Use tries one before fn, and fails without calling fn until one succeeds.
+// another one. After Redis refused a write, Use makes a test write first, and calls fn only if that succeeds.
 func (c *redisClient) Use(ctx context.Context, fn func(redis.Conn) error) error {
 	_, err := c.breaker.Execute(func() (struct{}, error) {
 		start := time.Now()
@@ -248,10 +248,10 @@ func (c *primaryConn) ReceiveContext(ctx context.Context) (any, error) {
 // Err returns why the connection is unusable.
 func (c *primaryConn) Err() error { return cmp.Or(c.replica, c.Conn.Err()) }
 
-// noteReplica keeps an error that shows that the server is a replica, for Err. It returns err unchanged.
+// noteReplica returns err unchanged. If err shows that the server is a replica, it keeps err, which Err then returns.
 func (c *primaryConn) noteReplica(err error) error {
 	var answer redis.Error
-	if errors.As(err, &answer) && strings.Contains(string(answer), "READONLY ") {
+	if errors.As(err, &answer) && strings.Contains(string(answer), "READONLY ") { // Redis 6 has it within a script's error
 		c.replica = err
 	}
 	return err

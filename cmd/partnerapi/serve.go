@@ -248,12 +248,12 @@ func (s *service) mountTracking(ctx context.Context) error {
 }
 
 // run serves requests and does the background work until ctx ends or one of them fails. stop then stops the others:
-// requests in progress are finished, within stopWithin, then the last uses of keys are recorded and atEnd is called. It
-// returns all errors.
+// requests in progress are finished, within stopWithin, the last uses of keys are recorded, atEnd is called and Redis
+// closed. run returns all errors.
 func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
 	server := &http.Server{
 		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: timeouts.headers, ReadTimeout: timeouts.request,
-		WriteTimeout: 2 * timeouts.request, IdleTimeout: timeouts.idle,
+		WriteTimeout: 2 * timeouts.request, IdleTimeout: timeouts.idle, // the time to write includes that to read the body
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	s.group.Go(func() {

@@ -86,7 +86,7 @@ func newBackground(
 	}
 	return &background{
 		db: d, sender: sender, mailWatch: watch, mails: mails, hooks: hooks, metrics: metrics,
-		events:     webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake),
+		events:     webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake), // no cursor needs a secret
 		reports:    newReportWorker(d, r, log, reportTries, traces.Work()),
 		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
 		syncs:      directory.NewRunner(d, r.keys, f.Connector(traces), log, directory.Observer{Trace: traces.Work(), Ended: syncRuns.count}),
@@ -155,8 +155,9 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.endpoints.Close() // idle connections
-	w, err := newBackground(ctx, d, "http://"+cli.DefaultListen, c.WorkFlags, c.DataDir, r, log, traces)
+	defer r.endpoints.Close()                // idle connections
+	address := "http://" + cli.DefaultListen // without --public-url, mails are only files, with links to this machine
+	w, err := newBackground(ctx, d, address, c.WorkFlags, c.DataDir, r, log, traces)
 	if err != nil {
 		return err
 	}

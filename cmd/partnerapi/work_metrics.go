@@ -22,7 +22,7 @@ func newMailTries() *prometheus.CounterVec {
 		Name: "partnerapi_mail_tries_total",
 		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
 	}, []string{"kind", "outcome"})
-	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} {
+	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} { // partners' mail counts as requested
 		for _, outcome := range []mail.Outcome{mail.Sent, mail.Failed, mail.Retried, mail.Suppressed, mail.Lost} {
 			tries.WithLabelValues(string(kind), string(outcome)) // 0 is shown too
 		}

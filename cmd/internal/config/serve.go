@@ -39,7 +39,7 @@ func (c ServeFlags) Check() error {
 	if c.Listen == "" {
 		return errors.New("--listen: give an address, such as 127.0.0.1:8080")
 	}
-	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") { // :0 is any free port
 		return fmt.Errorf("--metrics-listen: %s is the address of --listen; give another one", c.MetricsListen)
 	}
 	if c.Drain < 0 {

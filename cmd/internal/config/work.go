@@ -46,7 +46,8 @@ func (f WorkFlags) Check() error {
 			return fmt.Errorf("--public-url: %w", err)
 		}
 	}
-	if _, err := mail.NewComposer(cmp.Or(f.PublicURL, "http://"+cli.DefaultListen), f.MailFrom); err != nil {
+	validURL := cmp.Or(f.PublicURL, "http://"+cli.DefaultListen)
+	if _, err := mail.NewComposer(validURL, f.MailFrom); err != nil {
 		return fmt.Errorf("--mail-from: %w", err)
 	}
 	if err := report.CheckStore(f.ReportStore); err != nil {

@@ -50,7 +50,7 @@ func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) err
 
 // WithAny opens the database, with tables of any version, runs work, and closes it. It creates a missing embedded one.
 func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) (err error) {
-	d, shut, err := f.Connect(ctx, s.Err, nil)
+	d, shut, err := f.Connect(ctx, s.Err, nil) // nil: for a command
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		server.Supervise(superviseCtx, f.embeddedConfig(nil), log)
+		server.Supervise(superviseCtx, f.embeddedConfig(nil), log) // a restart prints nothing: it is in the log
 	}()
 	return func() error {
 		cancel()
@@ -271,7 +271,7 @@ func MissingMigrations(ctx context.Context, d *db.DB, others []cli.Tables) (miss
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
 	for _, s := range append([]cli.Tables{own}, others...) {
 		have, want, err := s.Version(ctx, d)
-		if err != nil {
+		if err != nil { // such as ErrEarlier, of a version before 1.0
 			return nil, err
 		}
 		switch fault := migrate.CheckVersion(s.Name, have, want); {

@@ -96,9 +96,9 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) 
 	}
 }
 
-// SetCheck stores a check value of the first key in place of old; false if another process has replaced old meanwhile.
+// SetCheck stores a check value of the first key in place of old. It returns false if another process has replaced old.
 func SetCheck(ctx context.Context, d *db.DB, keys *seal.Keys, old []byte) (bool, error) {
-	sealed, err := keys.Seal(nil, CheckContext)
+	sealed, err := keys.Seal(nil, CheckContext) // of no text: whether it can be decrypted is the check
 	if err != nil {
 		return false, err
 	}

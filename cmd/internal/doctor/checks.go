@@ -94,7 +94,7 @@ func (e *examination) checkPublicURL(context.Context) finding {
 	if err != nil {
 		return fail(remedy, errors.New("it is no URL"))
 	}
-	isLocal := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80"))
+	isLocal := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80")) // any port will do
 	switch {
 	case isLocal && e.SMTPURL != "":
 		return fail(remedy, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
@@ -133,8 +133,8 @@ func (e *examination) checkProxies(context.Context) finding {
 	return pass("%v", e.TrustedProxies)
 }
 
-// checkDataDir checks that this user can write to the data directory, that others cannot, nor read its mails or reports,
-// and that the disk has free space. It warns if the directory does not exist.
+// checkDataDir checks that this user can write to the data directory, that others can neither write to it nor read its
+// mails and reports, and that the disk has free space. It warns if the directory does not exist.
 func (e *examination) checkDataDir(ctx context.Context) finding {
 	const remedy = "let this user write to it, or name another by --data-dir"
 	return withinContext(ctx, remedy, func() finding {
@@ -147,7 +147,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		}
 		modes, _ := assessModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
 			fileRule{e.DataDir, "write to", 0o022}, fileRule{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
-			fileRule{filepath.Join(e.DataDir, "reports"), "use", 0o077})
+			fileRule{filepath.Join(e.DataDir, "reports"), "use", 0o077}) // how many of them exist is not shown
 		if modes.Status != passed {
 			return modes
 		}
@@ -243,7 +243,7 @@ func unknownVariables(settings []string, known map[string]bool) (unknown []strin
 		if !isOurs || rest == "" || known[name] || kubernetesVariable.MatchString(setting) {
 			continue
 		}
-		maxEdits := max(2, (len(name)-len("PARTNERAPI_"))/3)
+		maxEdits := max(2, (len(name)-len("PARTNERAPI_"))/3) // a third of what follows the prefix
 		if likely := output.Nearest(strings.ToUpper(name), names, maxEdits); likely != "" {
 			name += " (" + likely + "?)"
 		}

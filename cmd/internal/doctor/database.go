@@ -81,7 +81,7 @@ func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error,
 	if e.poolerFault = flags.CheckPooler(ctx, e.pooler); e.poolerFault != nil {
 		flags.DirectURL = "" // ConnectVia would try it
 	}
-	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil)
+	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil) // nil: for a command
 }
 
 // checkPooler fails if serve refuses the pooler, and warns if queries through a pooler are compiled (jit). For an embedded

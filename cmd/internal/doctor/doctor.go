@@ -201,7 +201,7 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis P
 		return c.recountAll(ctx, s)
 	}
 	e := &examination{ServeFlags: c.ServeFlags, env: s, program: line.Model, redis: redis, shut: func() error { return nil }}
-	defer database.CloseInto(func() error { return e.shut() }, &err)
+	defer database.CloseInto(func() error { return e.shut() }, &err) // the shut that a check may set
 	report := struct {
 		Version string    `json:"version"`
 		Failed  int       `json:"failed"`

@@ -58,7 +58,7 @@ func (e *examination) checkMetrics(context.Context) finding {
 		return assessMetrics(e.MetricsListen)
 	case !cli.OnLoopback(e.Listen):
 		return pass("off (--metrics-listen gives them an address)")
-	case err == nil && public.Host != "" && !cli.OnLoopback(net.JoinHostPort(public.Hostname(), "80")):
+	case err == nil && public.Host != "" && !cli.OnLoopback(net.JoinHostPort(public.Hostname(), "80")): // any port will do
 		return warn("give --metrics-listen, or let the proxy refuse /metrics",
 			"/metrics is at %s with the API: a proxy on this machine shows it to everybody", e.Listen)
 	}

@@ -193,13 +193,13 @@ func (c *tally) pool(s pg.Stats) {
 	c.counter(Describe("database_wait_seconds_total", "How long connections of the pool were waited for."), s.Waited.Seconds())
 }
 
-// replica adds the state of the standby, as of the last read from it, unless ok is false: there is none. The lag is +Inf
-// while it is unknown.
+// replica adds the state of the standby at its last check; nothing if there is none (ok is false). A standby is used
+// only without lag.
 func (c *tally) replica(state pg.ReplicaState, ok bool) {
 	if !ok {
 		return
 	}
-	used, lag := 0.0, math.Inf(1)
+	used, lag := 0.0, math.Inf(1) // unknown
 	switch {
 	case state.Used:
 		used, lag = 1, 0
@@ -244,7 +244,7 @@ func (c *tally) jobs(found doctor.Figures) {
 		leader = 1
 	}
 	c.gauge(Describe("job_leader", "1 where some process does the periodic jobs, else 0."), leader)
-	for _, kind := range jobKinds {
+	for _, kind := range jobKinds { // 0 unless some are found
 		c.age(oldestJobDesc, time.Time{}, kind)
 		for _, state := range []string{"available", "running", "retryable", "discarded"} {
 			c.gauge(jobsDesc, 0, kind, state)
@@ -265,7 +265,7 @@ var connectionStates = map[domain.SyncStatus]string{
 
 // directories adds the numbers of connections and syncs.
 func (c *tally) directories(found doctor.Figures) {
-	for _, provider := range domain.Directory("").Values() {
+	for _, provider := range domain.Directory("").Values() { // 0 unless some are found
 		for _, state := range []domain.SyncStatus{domain.SyncQueued, domain.SyncRunning} {
 			c.gauge(syncsDesc, 0, provider, string(state))
 		}

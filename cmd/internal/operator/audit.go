@@ -115,7 +115,7 @@ func auditLineOf(e domain.AuditEntry) AuditLine {
 		Operation: e.Operation, Fields: append([]string{}, e.Fields...), PartnerID: domain.OrNil(e.Partner),
 		ClientID: domain.OrNil(e.Client), UserID: domain.OrNil(e.User), Method: domain.OrNil(e.Method), Path: domain.OrNil(e.Path), RequestID: domain.OrNil(e.RequestID),
 	}
-	if e.Prefix != domain.CommandActor {
+	if e.Prefix != domain.CommandActor { // a command has no key
 		line.KeyPrefix = &e.Prefix
 	}
 	if e.Object != (domain.AuditObject{}) {

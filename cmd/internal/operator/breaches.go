@@ -68,10 +68,8 @@ type breachFile struct {
 	faults              []error
 }
 
-// readBreaches parses a file. It fails only if the file is not a JSON list.
-func readBreaches(text []byte) (breachFile, error) {
-	var file breachFile
-	var err error
+// readBreaches parses a file. Fabricated and retired breaches are only counted. It fails only without a JSON list.
+func readBreaches(text []byte) (file breachFile, err error) {
 	file.faults, err = eachEntry(text, "breaches", func(e breachEntry) error {
 		b, err := e.toBreach()
 		switch {

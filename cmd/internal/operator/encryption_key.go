@@ -132,8 +132,8 @@ func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, er
 	if err != nil {
 		return nil, err
 	}
-	if isCurrent, err := database.IsCurrent(keys, check); err != nil || !isCurrent {
+	if isCurrent, err := database.IsCurrent(keys, check); err != nil || !isCurrent { // a rotation was interrupted
 		return keys, err
 	}
-	return keys, seal.AddKey(c.KeyFile()) // keys read the file again
+	return keys, seal.AddKey(c.KeyFile()) // keys read the file again, and then seal with the new key
 }

@@ -62,7 +62,7 @@ func (c Export) export(ctx context.Context, s cli.Env, d *db.DB, partner domain.
 	if err != nil {
 		return err
 	}
-	signals, err := output.NewFile(c.Signals, nil)
+	signals, err := output.NewFile(c.Signals, nil) // without --signals, none are written
 	if err != nil {
 		return errors.Join(err, objects.Discard())
 	}

@@ -73,8 +73,7 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		steps := []migrate.Step{}
-		missing := 0
+		steps, missing := []migrate.Step{}, 0
 		for _, step := range all {
 			if m.Status || !step.Applied {
 				steps = append(steps, step)

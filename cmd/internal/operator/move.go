@@ -116,14 +116,15 @@ func (f moveFlags) findPartner(ctx context.Context, from *db.DB, name string) (d
 func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.with(ctx, s, func(m *move.Move) error {
 		m.Keep = c.Keep
-		keys, keysErr := c.readKeys()
-		m.CheckKeys = func(source, target context.Context, secrets bool) error {
-			return cmp.Or(keysErr, errors.Join(keys.checkOwn(source, m.From, secrets), keys.checkTo(target, m.To, secrets)))
+		keys, keysErr := c.readKeys() // CheckKeys returns keysErr: a dry run reports it with all other faults
+		m.CheckKeys = func(source, target context.Context, hasSecrets bool) error {
+			return cmp.Or(keysErr, errors.Join(keys.checkOwn(source, m.From, hasSecrets),
+				keys.checkTo(target, m.To, hasSecrets)))
 		}
 		m.Reseal = func(col db.SealedColumn, uuid string, sealed []byte) ([]byte, error) {
-			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid))
+			return keys.both.Reseal(sealed, seal.Context(col.Kind, uuid)) // with the other cell's key
 		}
-		var storesErr error // a dry run reports it with all other faults
+		var storesErr error // a dry run reports it too
 		m.CopyFile, storesErr = c.reportCopier(ctx, s)
 		if c.DryRun {
 			return c.printDryRun(ctx, s, m, storesErr)
@@ -189,8 +190,8 @@ func (c movePartnerCmd) readKeys() (k moveKeys, err error) {
 
 // checkOwn compares the keys of this cell with the check value that its processes stored, unless the partner has no
 // secrets. Without a check value, any keys are accepted.
-func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error {
-	if !secrets {
+func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, hasSecrets bool) error {
+	if !hasSecrets {
 		return nil
 	}
 	if k.own == nil {
@@ -208,7 +209,7 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, secrets bool) error
 
 // checkTo compares the keys of the other cell with the check value that its processes stored. A missing check value is an
 // error only if the partner has secrets.
-func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
+func (k moveKeys) checkTo(ctx context.Context, to *db.DB, hasSecrets bool) error {
 	if k.to == nil {
 		return nil // no keys in either cell: checkOwn returns an error if the partner has secrets
 	}
@@ -220,7 +221,7 @@ func (k moveKeys) checkTo(ctx context.Context, to *db.DB, secrets bool) error {
 		if _, err = k.to.Open(check, database.CheckContext); err != nil {
 			err = fmt.Errorf("the other cell's processes have another key than this one (--to-key): %w", err)
 		}
-	case secrets:
+	case hasSecrets:
 		err = errors.New("no process of the other cell has started with an encryption key yet, so that --to-key cannot be compared: start serve or work there first")
 	}
 	return err
@@ -237,7 +238,7 @@ func (c movePartnerCmd) reportCopier(ctx context.Context, s cli.Env) (func(conte
 	if err != nil {
 		return nil, err
 	}
-	to, err := report.OpenStore(ctx, c.ToReportStore, filepath.Join(c.DataDir, "reports"), log)
+	to, err := report.OpenStore(ctx, c.ToReportStore, filepath.Join(c.DataDir, "reports"), log) // the folder is unused
 	if err != nil {
 		return nil, fmt.Errorf("--to-report-store: %w", err)
 	}
@@ -289,8 +290,8 @@ func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move
 	return err
 }
 
-// printNextSteps prints which cell serves the partner, and the keys whose text names another cell, which the router must
-// send there one by one.
+// printNextSteps prints which cell serves the partner now, and all keys in that cell whose text names another cell: the
+// router needs an entry for each of them.
 func (c movePartnerCmd) printNextSteps(ctx context.Context, s cli.Env, m *move.Move) error {
 	cell, err := m.To.Cell(ctx)
 	if err != nil {

@@ -120,9 +120,8 @@ func (e templateEntry) toTemplate() (domain.Template, error) {
 	}}
 	unknown := map[string]bool{}
 	for _, part := range []struct {
-		name string
-		from string
-		to   *string
+		name, from string
+		to         *string
 	}{
 		{"subject", e.Subject, &t.Subject}, {"from_address", e.FromAddress, &t.From}, {"html", e.HTML, &t.HTML},
 		{"text", e.Text, &t.Text},

@@ -50,7 +50,7 @@ func (w *Visible) Finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.rest) > 0 {
-		_, _ = w.to.Write(w.escaper.AppendRest(nil, w.rest)) // at the end of the program, which an error does not fail
+		_, _ = w.to.Write(w.escaper.AppendRest(nil, w.rest)) // the program ends, and does not fail by an error here
 	}
 	w.rest = nil
 }
@@ -63,7 +63,7 @@ func raw(to io.Writer) io.Writer {
 	return to
 }
 
-// ForJSON returns a Visible with the escapes of JSON in place of a Visible; it returns other writers unchanged.
+// ForJSON replaces a Visible by another one, which uses the escapes of JSON. It returns other writers unchanged.
 func ForJSON(to io.Writer) io.Writer {
 	if w, ok := to.(*Visible); ok {
 		return NewVisible(w.to, true)

@@ -72,7 +72,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 		}
 	}
 	service, err := client.New(client.Config{
-		URL: c.URL, Key: c.Key, Wait: wait, Tries: math.MaxInt, MaxWait: math.MaxInt64,
+		URL: c.URL, Key: c.Key, Wait: wait, Tries: math.MaxInt, MaxWait: math.MaxInt64, // until ctx ends
 		Retrying: func(err error, pause time.Duration) {
 			fmt.Fprintf(s.Err, "no events: %v; trying again in %v\n", err, pause.Round(time.Second))
 		},
@@ -103,7 +103,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 		}
 		cursor = page.Page.NextCursor // each event of the page was posted, or failed
 	}
-	if cursor != "" && cursor != "latest" {
+	if cursor != "" && cursor != "latest" { // else no page came
 		fmt.Fprintf(s.Err, "go on with: --from %s\n", cursor)
 	}
 	if ctx.Err() != nil {

@@ -53,7 +53,8 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 		return err
 	}
 	server, err := (&sdk.StreamableClientTransport{
-		Endpoint: strings.TrimRight(c.URL, "/") + endpoint, HTTPClient: service.HTTP(), MaxRetries: -1, DisableStandaloneSSE: true,
+		Endpoint: strings.TrimRight(c.URL, "/") + endpoint, HTTPClient: service.HTTP(),
+		MaxRetries: -1, DisableStandaloneSSE: true, // it never reconnects, and asks for no stream of the server's own
 	}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.URL, err)

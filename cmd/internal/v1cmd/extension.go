@@ -161,7 +161,7 @@ func routesV1() []extension.Route {
 // greetV1 returns a command that calls v1 for a client, and one that reads the client from both versions. A client
 // without a number is an error.
 func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error) {
-	entries, err := idmap.New(d.DB, 0).Describe(ctx, idmap.Client, client.String())
+	entries, err := idmap.New(d.DB, 0).Describe(ctx, idmap.Client, client.String()) // 0: no cache
 	if err != nil || len(entries) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("the client has no number"))
 	}

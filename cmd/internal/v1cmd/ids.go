@@ -29,15 +29,15 @@ type importCmd struct {
 	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, and change nothing."`
 }
 
-// Run imports a file or the standard input. If a row is invalid, it prints each that is, and imports none.
+// Run imports a file or the standard input. If rows are invalid, it prints them, and imports none.
 func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
-	in, _, shutFile, err := output.OpenInput(s, c.File, "")
+	in, _, shutFile, err := output.OpenInput(s, c.File, "") // the progress of reading is not shown
 	if err != nil {
 		return err
 	}
 	defer database.CloseInto(shutFile, &err)
 	return c.With(ctx, s, func(d *db.DB) error {
-		report, err := idmap.Import(ctx, d.DB, in, c.DryRun, func(ctx context.Context) error {
+		report, err := idmap.Import(ctx, d.DB, in, c.DryRun, func(ctx context.Context) error { // fails while partners move
 			return d.AuditOfAny(ctx, database.AsCommand(domain.AuditEntry{Operation: "idmap import"}))
 		})
 		for _, refusal := range report.Refused {
@@ -106,7 +106,7 @@ func (c lookupCmd) Run(ctx context.Context, s cli.Env) error {
 		return err
 	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		entries, err := idmap.New(d.DB, 0).Describe(ctx, kind, strings.TrimSpace(c.What))
+		entries, err := idmap.New(d.DB, 0).Describe(ctx, kind, strings.TrimSpace(c.What)) // 0: no cache
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (f mailFlags) plan(
 }
 
 // mailChange runs apply, which changes the announcement to a, in a transaction with the audit entry, and prints apply's
-// message. Unless noMail is set, it also requests the mails about a or, with DryRun, changes nothing and prints them.
+// message. Unless noMail is set, it requests the mails about a. With DryRun, which excludes noMail, it only prints.
 func (f mailFlags) mailChange(
 	ctx context.Context, r retirement, noMail bool, kind domain.MessageType, a retire.Announcement, e *domain.AuditEntry,
 	apply func(context.Context) (message string, err error),
@@ -181,7 +181,7 @@ func (t *mailing) request(ctx context.Context, operation string) error {
 	})
 }
 
-// print prints the mails that have recipients.
+// print prints the mails that have recipients, without sender and id: mails get those when they are sent.
 func (t *mailing) print() error {
 	composer, err := mail.NewComposer(cmp.Or(t.PublicURL, "http://"+cli.DefaultListen), "")
 	if err != nil {

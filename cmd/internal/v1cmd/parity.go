@@ -57,7 +57,7 @@ func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	if f.JSON {
 		write, to = r.WriteJSON, output.ForJSON(s.Out)
 	}
-	if len(r.Operations) > 0 || f.JSON {
+	if len(r.Operations) > 0 || f.JSON { // without operations, nothing was compared
 		if err := write(to); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (replayCmd) Help() string {
 
 // Run repeats the requests of the file and compares the answers.
 func (c replayCmd) Run(ctx context.Context, s cli.Env) (err error) {
-	in, _, shutFile, err := output.OpenInput(s, c.File, "")
+	in, _, shutFile, err := output.OpenInput(s, c.File, "") // the progress of reading is not shown
 	if err != nil {
 		return incomplete{err}
 	}

@@ -93,8 +93,8 @@ func (c announceV1Cmd) Validate() error {
 	return c.mailFlags.Validate()
 }
 
-// Run announces the end of v1, or mails an announcement that stands again (--again), and names the operations that have
-// no successor yet.
+// Run announces the end of v1, and names the operations that have no successor yet. With --again, if that end is
+// announced already, it only mails the announcement again.
 func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		a := retire.Announcement{Announced: c.Announced.Time, Sunset: c.Sunset.Time}
@@ -111,7 +111,7 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		err := c.mailChange(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
 			return fmt.Sprintf(message, retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset)), record(ctx, a)
 		})
-		if err != nil || c.DryRun {
+		if err != nil || c.DryRun { // a dry run only prints the mails
 			return err
 		}
 		missing, err := withoutSuccessor(r.state)
@@ -168,7 +168,7 @@ func (c postponeV1Cmd) Validate() error {
 	return c.mailFlags.Validate()
 }
 
-// Run moves the sunset, or mails a sunset that stands again (--again). It fails if no end is announced.
+// Run moves the sunset or, with --again and if it is the same, only mails it again. It fails if no end is announced.
 func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}
@@ -214,7 +214,7 @@ func (endV1Cmd) Help() string {
 	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on reverts it.`
 }
 
-// Run ends v1. It fails if a precondition of Help is not met; with --force, it only prints which keys still call v1.
+// Run ends v1. It fails if a precondition of Help is not met. With --force, keys may still call v1: Run prints them.
 func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		calls, err := usage.LastCalls(ctx, r.db, r.db.Now().Add(-retire.CallerWindow))

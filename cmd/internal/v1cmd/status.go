@@ -175,7 +175,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	query := usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: now, Days: c.Days,
 	}
-	var key db.Key
+	var key db.Key // zero without --key: of all keys
 	if c.Key != "" {
 		keys, err := d.Keys(ctx)
 		if err != nil {
