@@ -99,9 +99,9 @@ func pagesOf(release op.Release) (site.Config, error) {
 		return site.Config{}, err
 	}
 	config := site.Config{
-		Documents: &site.Documents{}, Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
+		Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
-		GuidePaths: maps.Clone(guidePaths), Words: searchWords,
+		GuidePaths: maps.Clone(guidePaths), Words: searchWords, Documents: &site.Documents{}, // mountPages sets another
 		References: []site.Reference{{
 			Name: "v2", Title: "API v2", Prefix: "/v2", Document: document,
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},
@@ -124,7 +124,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 func changesOf(releases []site.Release, document *openapi3.T) (list []site.Change) {
 	members := membersSince(document)
 	for i, r := range slices.Backward(releases) {
-		note := releaseNotes[op.V2_0+op.Release(i)]
+		note := releaseNotes[op.V2_0+op.Release(i)] // releases has all, from 2.0 on
 		list = append(list, site.Change{
 			ID: "release-" + r.Name, Title: "Release " + r.Name, On: note.on, Text: note.about, Operations: r.Operations,
 			Members: members[r.Name],

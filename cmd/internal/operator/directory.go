@@ -233,7 +233,7 @@ func (c runDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		runner := directory.NewRunner(d, keys, c.Connector(nil), slog.New(slog.DiscardHandler), directory.Observer{}) // no traces
+		runner := directory.NewRunner(d, keys, c.Connector(nil), slog.New(slog.DiscardHandler), directory.Observer{})
 		entry := database.AsCommand(*database.ClientEntry("directory run", of.ID))
 		run, err := runner.Start(db.WithEntry(ctx, entry), of.ID, c.Force, func(read, applied int) {
 			fmt.Fprintf(s.Err, "%d accounts read, %d applied\n", read, applied)
