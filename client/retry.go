@@ -81,8 +81,8 @@ func Answered(h http.Header) time.Time {
 // returns the pause before that. It is not sent again if another attempt would fail too, or if Retry-After is longer
 // than Config.MaxWait.
 func (c *Client) retryPause(err error, tries int) (pause time.Duration, retry bool) {
-	pause = min(firstPause<<min(tries-1, 10), longestPause) // without overflow
-	pause += time.Duration(rand.Int64N(int64(pause)/5)) - pause/10
+	pause = min(firstPause<<min(tries-1, 10), longestPause)        // without overflow
+	pause += time.Duration(rand.Int64N(int64(pause)/5)) - pause/10 // up to a tenth more or less
 	response, ok := errors.AsType[*Error](err)
 	if !ok { // there is no complete response
 		return pause, !c.isPermanent(err)

@@ -37,8 +37,8 @@ func Resolve(ctx context.Context, reg *Registry, inputs ...any) (Lookup, error) 
 	return lookup, err
 }
 
-// ResolveBy sets IDs as Resolve does, but gets them from find and not from a Registry. It calls find at most once. The
-// ID of a number that is not in the result is zero.
+// ResolveBy sets the ID of every Ref in the inputs, which are pointers, from its Number. It calls find at most once;
+// the ID of a number that is not in the result is zero.
 func ResolveBy(find func([]NumberKey) (map[NumberKey]UUID, error), inputs ...any) error {
 	slots, err := collect(inputs)
 	if err != nil {
@@ -70,8 +70,8 @@ func resolve(slots []slot, find func([]NumberKey) (map[NumberKey]UUID, error)) e
 	return nil
 }
 
-// ResolvedIDs returns the ids of the Refs that have a Number, in values that it walks as Resolve does. Call it after
-// Resolve: an id is zero if its number is unused.
+// ResolvedIDs returns the ids of the Refs that have a Number, in values whose ids Resolve has set: an id is zero if its
+// number is unused.
 func ResolvedIDs(values ...any) ([]IDKey, error) {
 	slots, err := collect(values)
 	if err != nil {
@@ -86,15 +86,15 @@ func ResolvedIDs(values ...any) ([]IDKey, error) {
 	return ids, nil
 }
 
-// Number sets the Number of every Ref in the value from its ID, with at most one statement. It walks the value as
-// Resolve does, and does not change Refs without an ID. An object that never had a number is an error: the registry's
-// triggers give every object a number.
+// Number sets the Number of every Ref in the value from its ID, with at most one statement. It walks structs, pointers,
+// slices and arrays, but no interfaces, and does not change Refs without an ID. An object that never had a number is an
+// error: the registry's triggers give every object a number.
 func Number(ctx context.Context, reg *Registry, out any) error {
 	return NumberBy(func(wanted []IDKey) (map[IDKey]int64, error) { return reg.Numbers(ctx, wanted) }, out)
 }
 
-// NumberBy sets the Number of every Ref in the values from its ID, as Number does, but gets the numbers from find and
-// not from a Registry. It calls find at most once. An id that is not in the result is an error.
+// NumberBy sets the Number of every Ref in the values that has an ID. It calls find at most once; an id that is not in
+// the result is an error.
 func NumberBy(find func([]IDKey) (map[IDKey]int64, error), values ...any) error {
 	slots, err := collect(values)
 	if err != nil {
@@ -212,7 +212,7 @@ func containsRef(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return true
 	}
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map: // a map with Refs is an error of walk
 		return containsRef(t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {

@@ -112,7 +112,7 @@ var (
 // ParseID parses an id of kind k: in the form of v2, or as a UUID in upper or lower case. The error is errIDKind if
 // only the prefix is wrong, and errIDForm otherwise.
 func ParseID(k Kind, text string) (UUID, error) {
-	if id, err := domain.ParseUUID[domain.ClientKind](strings.ToLower(text)); err == nil {
+	if id, err := domain.ParseUUID[domain.ClientKind](strings.ToLower(text)); err == nil { // the same for all kinds
 		return UUID(id), nil
 	}
 	if id, err := kindInfos[k].parse(text); err == nil {

@@ -84,7 +84,7 @@ func (r *Registry) IDs(ctx context.Context, wanted []NumberKey) (map[NumberKey]U
 	var numbers []int32
 	for _, key := range missing {
 		if key.Number < 1 || key.Number > MaxNumber {
-			continue
+			continue // no object has the number
 		}
 		keys = append(keys, key)
 		kinds = append(kinds, key.Kind.String())
@@ -188,9 +188,10 @@ func (e Entry) UUID() string { return anyID(e.ID).UUID() }
 // entry first, then the tombstones from the latest to the earliest. It returns an error for a text that is neither a
 // number up to MaxNumber nor an id of the kind.
 func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entry, error) {
-	condition, value := "number = ?1::int", any(nil)
+	var condition string
+	var value any
 	if number, err := strconv.ParseInt(text, 10, 32); err == nil {
-		value = number
+		condition, value = "number = ?1::int", number
 	} else if errors.Is(err, strconv.ErrRange) {
 		return nil, ErrNumber
 	} else {

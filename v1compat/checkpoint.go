@@ -74,7 +74,8 @@ func (f *Facade) beginPage(ctx context.Context, route string, o op.Declaration, 
 	return w, err
 }
 
-// paging returns the v2 Paging that reads the page: from the cursor or, without one, by the offset.
+// paging returns the v2 Paging that reads the page: from the cursor or, without one, by the offset. Limit must be valid
+// in v2, and Rows, v1's limit, takes its place.
 func (w walk) paging() op.Paging {
 	p := op.Paging{Limit: min(w.limit, maxLimit), Rows: w.limit, Cursor: w.cursor, Total: true}
 	if w.cursor == "" {
@@ -189,7 +190,7 @@ func (m *memory) Put(_ context.Context, list List, offset int, cursor string) er
 	key.marks.Add(mark{list.Name, offset}, checkpoint{cursor, m.clock.Now().Add(CheckpointLife)})
 
 	for m.total > memoryCheckpoints {
-		m.largest().marks.RemoveOldest()
+		m.largest().marks.RemoveOldest() // also decreases total (ensureKey)
 	}
 	return nil
 }
@@ -204,13 +205,13 @@ func (m *memory) Drop(_ context.Context, list List) error {
 	}
 
 	for offset := range key.offsets[list.Name] {
-		key.marks.Remove(mark{list.Name, offset})
+		key.marks.Remove(mark{list.Name, offset}) // also deletes the offset (ensureKey)
 	}
 	return nil
 }
 
-// ensureKey returns the checkpoints of a key, and adds an entry for the key if there is none. The entry is deleted with
-// its last checkpoint.
+// ensureKey returns the checkpoints of a key, and adds an entry for the key if there is none. A checkpoint that is
+// removed updates total and the offsets; the last one of a key also removes the entry.
 func (m *memory) ensureKey(name string) *keyCheckpointsInMemory {
 	if key, ok := m.keys[name]; ok {
 		return key

@@ -72,8 +72,8 @@ func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, erro
 		found, err = redis.String(c.Do("HGET", redisHash(list), offset))
 		return err
 	})
-	text, cursor, _ := strings.Cut(found, " ")
-	if until, err := strconv.ParseInt(text, 10, 64); err != nil || r.clock.Now().UnixMilli() > until {
+	expiry, cursor, _ := strings.Cut(found, " ")
+	if until, err := strconv.ParseInt(expiry, 10, 64); err != nil || r.clock.Now().UnixMilli() > until {
 		return "", nil
 	}
 	return cursor, nil

@@ -68,7 +68,7 @@ func (f *Facade) Document() (*openapi3.T, error) {
 	return f.document(f.retirement().Announcement != nil)
 }
 
-// document returns v1's document before or after its end is announced, which deprecates every operation.
+// document returns v1's document before or after its end is announced, which deprecates all but additive operations.
 func (f *Facade) document(announced bool) (*openapi3.T, error) {
 	files, err := fs.Sub(examples, "examples")
 	if err != nil {
@@ -160,12 +160,12 @@ func (f *Facade) openDocument(s *ginop.Surface) error {
 	return nil
 }
 
-// serveUnchanged returns a handler that serves a document without rewriting its server address.
+// serveUnchanged returns a handler that serves the document as it is encoded, the same for every request.
 func serveUnchanged(contentType string, encode func() ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		source, err := encode()
 		if err != nil {
-			panic(err)
+			panic(err) // a programming error
 		}
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write(source) // the caller may have hung up

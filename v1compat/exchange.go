@@ -24,7 +24,7 @@ type exchangeIDs struct {
 	IDs  givenIDs                  `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
 }
 
-// Weight returns the bytes of memory per byte of the body: its values are kept as read, as texts, and in the answer.
+// Weight returns the bytes of memory per byte of the body: as sent, as values, as texts, and in the answer.
 func (*exchangeIDs) Weight() int64 { return 4 }
 
 // addExchangeRoutes adds the route that exchanges ids.
@@ -35,7 +35,7 @@ func (f *Facade) addExchangeRoutes() {
 			"ids of version 1, texts are ids of version 2 or, as version 1 has them, UUIDs of users and admins and numbers of reports. " +
 			"An object that is given several times, or by both of its ids, is one item.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
-	}, "partner", exchange{f}.run)
+	}, exchange{f}.run)
 }
 
 // Exchanged is the answer to an exchange of ids (decisions 11.3).
@@ -58,7 +58,7 @@ func (*Exchanged) encoding() json.Options {
 // givenIDs is a list of any values.
 type givenIDs []jsontext.Value
 
-// UnmarshalJSON splits the list without decoding its values, up to api.MaxReachable.
+// UnmarshalJSON splits a list of at most api.MaxReachable values, without decoding them.
 func (l *givenIDs) UnmarshalJSON(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '[' {
@@ -135,7 +135,7 @@ func newNaming[K domain.Kind]() naming {
 	kind, _ := idmap.ParseKind(domain.ID[K]{}.Noun()) // 0 for a kind that v1 names by UUID
 	return naming{
 		kind:   kind,
-		quoted: kind == 0 || kind == idmap.Report,
+		quoted: kind == 0 || kind == idmap.Report, // v1 writes the numbers of reports as texts
 		parse: func(text string) (idmap.UUID, error) {
 			id, err := domain.ParseID[K](text)
 			return idmap.UUID(id), err
@@ -177,7 +177,7 @@ func (n naming) parseValue(value jsontext.Value) candidate {
 			m.isID, m.id = true, idmap.UUID(id.ID)
 		}
 	case n.kind != 0 && (value.Kind() == '0' || value.Kind() == '"' && n.quoted):
-		var ref idmap.Ref[domain.ClientKind]
+		var ref idmap.Ref[domain.ClientKind] // all kinds have this form
 		if ref.UnmarshalText([]byte(text)) == nil {
 			m.isID, m.number = true, ref.Number
 		}

@@ -75,7 +75,7 @@ func toPhishingResult(r api.PhishingResult) PhishingResult {
 	case domain.ResultAttachmentOpened, domain.ResultClicked, domain.ResultCredentialsSubmitted:
 		out.Status, reached = Clicked, earliest(r.AttachmentOpenedAt, r.ClickedAt, r.CredentialsSubmittedAt)
 	}
-	if reached != nil { // the list holds no mails that were not sent
+	if reached != nil { // never nil: the mail was sent, and each status has its time
 		out.StatusDate = at(*reached)
 	}
 	return out

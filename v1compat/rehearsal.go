@@ -32,11 +32,11 @@ func (f *Facade) addRehearsalRoutes() {
 		Description: "Switches version 1 off for the key that asks, for some minutes: within 30 seconds its operations answer 410 " +
 			"with the code `gone`, as after the end. Version 2 is not touched, nor are other keys. A key may start one rehearsal in 24 hours.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
-	}, "partner", f.startRehearsal)
+	}, f.startRehearsal)
 	addOwn(f, Meta{
 		ID: "end-rehearsal", Method: "DELETE", Path: "/rehearsal", Status: http.StatusNoContent, Summary: "End Rehearsal",
 		Description: "Ends the rehearsal of the key that asks, at once. Without a rehearsal nothing changes.",
-	}, "partner", f.endRehearsal)
+	}, f.endRehearsal)
 }
 
 // startRehearsal implements POST /v1/rehearsal.

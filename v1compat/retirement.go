@@ -40,9 +40,9 @@ func (f *Facade) guideLinks() map[string][]string {
 	return links
 }
 
-// guidePage returns the guide's page about the route.
+// guidePage returns the guide's page about the route, which is named after the resource.
 func (r *route) guidePage() string {
-	if r.ID == "sentemails" {
+	if r.ID == "sentemails" { // not under users, the tag of its operation
 		return "mails"
 	}
 	return strings.ReplaceAll(r.operation.Meta().Resource(), "_", "-")

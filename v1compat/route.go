@@ -121,7 +121,7 @@ func addListNext[In, V2In, Row, Item any](
 	r := newRoute[Paging[Item]](meta, o, fill)
 	if next != nil {
 		r.toNext = func(input, page any) any {
-			read, _ := page.(*op.Page[Row])
+			read, _ := page.(*op.Page[Row]) // nil before the call
 			return next(input.(*V2In), read)
 		}
 	}
@@ -353,7 +353,7 @@ func (r *route) run(c *gin.Context) (reply, error) {
 	if err := op.Authorize(c.Request.Context(), r.operation.Meta()); err != nil {
 		return reply{}, err
 	}
-	in, _, err := ginop.Decode(c, r.input, r.input.New(), true)
+	in, _, err := ginop.Decode(c, r.input, r.input.New(), true /* lenient */) // without the raw body
 	if err != nil {
 		return reply{}, r.addV2Faults(in, domain.AsError(err))
 	}
@@ -400,12 +400,12 @@ func hasField(in *op.Input, name string) bool {
 }
 
 // addOwn adds a route that is not in v1's own document, for callers who move to v2 (decisions 11.3, 11.4, 11.9). Its
-// operation has the ID v1.ID and the scope read, and is not part of v2; documents list it under the resource tag.
+// operation has the ID v1.ID and the scope read, and is not part of v2; documents list it under the tag partner.
 // Otherwise it is like any route.
-func addOwn[In, Out any](f *Facade, meta Meta, tag string, run func(context.Context, *In) (*Out, error)) {
+func addOwn[In, Out any](f *Facade, meta Meta, run func(context.Context, *In) (*Out, error)) {
 	meta.Additive = true
 	o := op.Add(f.own, op.Meta{
-		ID: "v1." + meta.ID, Tag: tag, Method: meta.Method, Path: meta.Path, Scope: domain.Read, Since: op.V2_0,
+		ID: "v1." + meta.ID, Tag: "partner", Method: meta.Method, Path: meta.Path, Scope: domain.Read, Since: op.V2_0,
 		Status: meta.Status, Summary: meta.Summary,
 	}, run)
 	addCall(f, meta, o, func(in, out *In) { *out = *in }, func(out *Out) *Out { return out })

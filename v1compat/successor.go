@@ -89,11 +89,10 @@ func addLink(c *gin.Context, link string) {
 	}
 }
 
-// goneLink returns the Link header value for the successor of a request that the key's phase refuses. If the request
-// can be parsed and the key has access to the objects in its path, it is the link of a success, with the ids that the
-// key can access, or, for a list without an equivalent page, to a page of the default size. Otherwise it is the
-// successor's path; empty if that has parameters, or the request names ids. An error is dropped, for the request is
-// refused.
+// goneLink returns the Link header value for the successor of a request that the key's phase refuses: the link of a
+// success, with only the ids that the key can access. A list without an equivalent page is linked to the first page of
+// the default size. If successorInput has no input or an error, the link is to the successor's path; it is empty if
+// that has parameters, or the request names ids.
 func (r *route) goneLink(c *gin.Context) string {
 	if !r.hasServedSuccessor() {
 		return ""
@@ -115,7 +114,7 @@ func (r *route) successorInput(c *gin.Context) (any, error) {
 	if !r.needsBody() {
 		described.Body = nil // need not be read
 	}
-	in, _, err := ginop.Decode(c, &described, r.input.New(), true)
+	in, _, err := ginop.Decode(c, &described, r.input.New(), true /* lenient */) // without the raw body
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +171,7 @@ func (f *Facade) checkReach(ctx context.Context, values []any) error {
 	return nil
 }
 
-// filterReached drops the ids that the key has no access to from a list's query, as toV2 dropped unused numbers.
+// filterReached drops the ids that the key has no access to from a list's query; unused numbers have no id there.
 func (f *Facade) filterReached(ctx context.Context, in *api.ListClientsInput) error {
 	var ids []idmap.UUID
 	for _, id := range in.Query.IDs.IDs {

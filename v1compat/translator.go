@@ -52,8 +52,7 @@ func (f *Facade) Readers() []*Translator {
 type Expected struct {
 	// Item is v1's item; nil if the object could not be read.
 	Item jsontext.Value
-	// Faults says, by name, what is wrong with members of v2's object: they are missing,
-	// or of another type than v2 declares.
+	// Faults says, by name, which members of v2's object are missing, or of another type than v2 declares.
 	Faults map[string]string
 }
 
@@ -168,8 +167,8 @@ type Lookups struct {
 	Now time.Time
 }
 
-// Translate reads a request of v1's own document; target is the path and the query. A request that v1 refuses has a
-// Refusal, which is no error. A request without a route, or a lookup that fails, is an error.
+// Translate reads a request of v1 for a route that is not additive; target is the path and the query. If v1 refuses it,
+// the Refusal is set, and the error is nil. Without such a route, or if a lookup fails, it is an error.
 func (f *Facade) Translate(method, target, body string, l Lookups) (*Translated, error) {
 	path, query, _ := strings.Cut(target, "?")
 	for _, r := range f.routes {
@@ -252,7 +251,7 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 		return err
 	}
 	if mails, ok := in.(*listSentEmails); ok && mails.Body.UserInfimaID == nil {
-		a.Email = strings.TrimSpace(mails.Body.EmailAddress)
+		a.Email = strings.TrimSpace(mails.Body.EmailAddress) // the mails of all users with it
 	}
 	target, err := op.Target(r.Successor, next)
 	if err != nil { // an id in the path is zero, as its number is unused, or invalid

@@ -41,14 +41,14 @@ type readUsage struct {
 	}
 }
 
-// addUsageRoutes adds the route by which callers see their remaining calls of v1.
+// addUsageRoutes adds the route by which callers see which operations of v1 they still call.
 func (f *Facade) addUsageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
 		Description: "Returns which operations of version 1 were called with the key, by day (UTC), and which operation of " +
 			"version 2 follows each. Requests show within 10 seconds, and for 400 days. Those of this operation, and of " +
 			"others that the older interface did not have, are not counted.",
-	}, "partner", f.readUsage)
+	}, f.readUsage)
 }
 
 // readUsage implements GET /v1/usage.
@@ -69,8 +69,8 @@ func (f *Facade) readUsage(ctx context.Context, in *readUsage) (*Usage, error) {
 // /v1/clients" to "GET /v2/clients".
 func (f *Facade) Successors() map[string]string { return f.successors }
 
-// setOperations sets successors, and counted: the operations to count by the edge's name for each, which is the ID of a
-// route or of a v2 operation. Both name an operation by its method and path.
+// setOperations sets successors, from each operation of v1 to its successor, and counted, from the ID of a route of v1
+// or of an operation of v2 to the operation. An operation is written as its method and path.
 func (f *Facade) setOperations() {
 	f.counted = map[usage.Surface]map[string]string{usage.V1: {}, usage.V2: {}}
 	f.successors = map[string]string{}

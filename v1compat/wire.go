@@ -101,7 +101,7 @@ func (*refList[K]) MaxItems() int { return op.MaxIDs }
 // JSONSchema implements openapi.Described.
 func (refList[K]) JSONSchema() string { return `{"type":"string"}` }
 
-// UnmarshalText parses a list of numbers, written as in paths (decisions 5.4); an empty text is an empty list.
+// UnmarshalText parses a list of numbers, written as in paths (decisions 5.4). It skips empty items.
 func (l *refList[K]) UnmarshalText(text []byte) error {
 	l.Refs = []idmap.Ref[K]{}
 	for item := range strings.SplitSeq(string(text), ",") {

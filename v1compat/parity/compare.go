@@ -245,8 +245,8 @@ func spread(n, most int) (indexes []int) {
 	return indexes
 }
 
-// compareOrder compares the order of the paired rows, and checks that v1's rows are sorted by the member that v1
-// documents. It reports the first violation of each.
+// compareOrder compares the order of the paired rows, except where v2 does not define it (isTie), and checks that v1's
+// rows are sorted by the member that v1 documents. It reports the first violation of each.
 func (q *query) compareOrder(c comparison) finding {
 	f := finding{answers: []answer{c.v1.answer, c.other.answer}}
 	for i := 1; i < len(c.pairs) && !f.differs(); i++ {

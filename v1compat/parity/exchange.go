@@ -107,7 +107,7 @@ func (r *run) exchange(ctx context.Context, kind string, ids ...string) (objects
 		values := make([]jsontext.Value, len(chunk))
 		for i, id := range chunk {
 			values[i] = valueOf(id)
-			if n, err := strconv.ParseUint(id, 10, 31); err == nil {
+			if n, err := strconv.ParseUint(id, 10, 31); err == nil { // a number of v1
 				values[i] = valueOf(n)
 			}
 		}

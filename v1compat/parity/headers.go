@@ -23,7 +23,7 @@ func checkHeaders(a answer) finding {
 	}
 	check("X-Request-Id", a.id, a.header.Get("X-Request-Id") == a.id)
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
-		_, err := strconv.ParseUint(a.header.Get(name), 10, 63)
+		_, err := strconv.ParseUint(a.header.Get(name), 10, 63) // an int64 without a sign
 		check(name, "a number", err == nil)
 	}
 	if len(a.body) > 0 {

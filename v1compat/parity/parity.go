@@ -71,7 +71,7 @@ func Compare(ctx context.Context, c Config) (*Report, error) {
 	return withRun(ctx, c, func(r *run) error { return r.compareAll(ctx) })
 }
 
-// withRun calls compare with a new run if both of its services answer. It returns the run's report, also with an error.
+// withRun calls compare with a new run if both sides answer. It returns the run's report, also with an error.
 func withRun(ctx context.Context, c Config, compare func(*run) error) (*Report, error) {
 	if c.Wait == nil {
 		c.Wait = domain.Pause

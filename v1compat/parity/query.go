@@ -79,7 +79,8 @@ func latestFirst(rows []row) {
 // userOfMails is the member of v1's mails that v2 has in the path only.
 const userOfMails = "user_infima_id"
 
-// query returns the query of a request of v1. If the request is for the mails of one user, its object is that user.
+// query returns the query of a request of v1. Its object is that of the path or, for the mails of one user, that user.
+// For the mails of all users with an address, the key of each row is its user.
 func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 	a, err := r.Facade.Translate(v1.method, v1.path, v1.body, v1compat.Lookups{
 		IDs: r.ids(ctx), Client: r.clientOf(ctx), Now: r.Now(),
@@ -88,15 +89,15 @@ func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 		return nil, err
 	}
 	q := &query{Translated: a, spec: specs[a.Translator.ID], run: r, request: v1, object: Object{Kind: a.Kind, V1: a.ID}}
-	if a.Email != "" { // the lists of several users in one
+	if a.Email != "" {
 		q.key, q.kind = userOfMails, "user"
-	} else if user := memberOf(jsontext.Value(v1.body), userOfMails); user != "" && a.Next != "" { // v1 took it
+	} else if user := memberOf(jsontext.Value(v1.body), userOfMails); user != "" && a.Next != "" { // v1 accepts it
 		q.object = Object{Kind: "user", V1: user}
 	}
 
 	q.rules = rules{tolerated: r.Tolerate, element: q.element, twoServices: r.twoServices()}
 	if !r.twoServices() {
-		q.rules.explained = a.GivenUp
+		q.rules.explained = a.GivenUp // v2 has no value for these members
 	}
 	return q, nil
 }

@@ -89,7 +89,7 @@ func (q *query) readV2(ctx context.Context) (reading, error) {
 	return got, err
 }
 
-// readList reads one list of v2. Its rows are of the query's object, whose UUID v1 writes in lower case.
+// readList reads one list of v2. Each row is of the query's object, by its id in lower case, as v1 writes UUIDs.
 func (q *query) readList(ctx context.Context, first request) (reading, error) {
 	got, err := q.readPages(ctx, q.service, first, http.StatusOK, q.addV2)
 	for i := range got.rows {
@@ -111,7 +111,7 @@ func (q *query) readByEmail(ctx context.Context, template request) (reading, err
 	case err != nil || users.refused:
 		return users, err
 	}
-	all := reading{answer: users.answer, total: -1, checks: users.checks}
+	all := reading{answer: users.answer, checks: users.checks}
 	for _, u := range users.rows {
 		id, err := domain.ParseID[domain.UserKind](memberOf(u.value, "id"))
 		if err != nil {
@@ -140,7 +140,7 @@ func (q *query) readByEmail(ctx context.Context, template request) (reading, err
 func (q *query) readPages(
 	ctx context.Context, s *service, page request, status int, add func(*reading, answer) (next string),
 ) (reading, error) {
-	got := reading{total: -1}
+	got := reading{total: -1} // unknown, until add sets it
 	for page.path != "" {
 		a, err := s.do(ctx, page)
 		if err != nil {

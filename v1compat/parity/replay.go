@@ -32,7 +32,7 @@ func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(maxInFlight)
 		for _, path := range slices.Sorted(maps.Keys(lists)) {
-			group.Go(func() error { return r.compareRequests(ctx, lists[path], 0) })
+			group.Go(func() error { return r.compareRequests(ctx, lists[path], 0 /* v2's status */) })
 		}
 		switch err := group.Wait(); {
 		case err != nil:
@@ -66,8 +66,7 @@ func (r *run) readTraffic(
 	file io.Reader, unreadable func(n int, reason string),
 ) (lists map[string][]request, bad int, err error) {
 	in := bufio.NewReader(file)
-	// A byte order mark is skipped.
-	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
+	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" { // skip a byte order mark
 		_, _ = in.Discard(len(mark))
 	}
 	beginning, _ := in.Peek(512)

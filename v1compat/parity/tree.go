@@ -47,7 +47,7 @@ func (r *run) listOf(ctx context.Context, list string, path parents) (*query, er
 
 // compareAll compares the partner, the clients, errors, and then the lists of up to maxInFlight clients at a time.
 func (r *run) compareAll(ctx context.Context) error {
-	if _, err := r.compareList(ctx, "partner", nil); err != nil {
+	if _, err := r.compareList(ctx, "partner", parents{}); err != nil {
 		return err
 	}
 	clients, err := r.compareList(ctx, "clients", parents{})
@@ -97,7 +97,7 @@ func (r *run) compareList(ctx context.Context, list string, path parents) (objec
 func (r *run) compareChildren(ctx context.Context, route string, object parents) error {
 	for _, list := range specs[route].children {
 		objects, err := r.compareList(ctx, list, object)
-		child, _, _ := strings.Cut(list, "?")
+		child, _, _ := strings.Cut(list, "?") // the route of the list's objects
 		for i := 0; i < len(objects) && err == nil; i++ {
 			err = r.compareChildren(ctx, child, objects[i])
 		}
@@ -105,7 +105,7 @@ func (r *run) compareChildren(ctx context.Context, route string, object parents)
 			return err
 		}
 	}
-	if route == "clients" || route == "users" {
+	if route == "clients" || route == "users" { // the progress counts clients and users
 		r.advance()
 	}
 	return nil

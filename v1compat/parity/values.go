@@ -139,9 +139,9 @@ var noNumber = fmt.Sprint(v1compat.NoNumber)
 // wholeBody is the field of a mismatch in an answer as a whole.
 const wholeBody = "(body)"
 
-// splitLink splits the address of a file. file identifies it: the address without its query and, between two services,
-// without its host; and the object that addresses of the service's own store have in the query. query is the whole
-// query, with the signature. If the address is invalid, file is its JSON.
+// splitLink splits the address of a file into what identifies the file, and the query, which has the signature. file is
+// the address without the query and, between two services, without the host, followed by the query's obj: the object,
+// in links to the service's own store. If the address is invalid, file is its JSON.
 func (r rules) splitLink(v jsontext.Value) (file, query string) {
 	link, err := url.Parse(textOf(v))
 	if err != nil {

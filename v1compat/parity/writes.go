@@ -98,8 +98,8 @@ func (t *trial) writeAll(ctx context.Context) error {
 	return nil
 }
 
-// write makes a write through the trial's version, and records the ids of the created object. A
-// wrong status is a difference, and an error.
+// write makes a write through the trial's version, and records the ids of the created object. A wrong status is a
+// difference, and an error.
 func (t *trial) write(ctx context.Context, w write) error {
 	r := request{method: w.method, path: "/v1" + t.v1.fill(w.path), body: t.v1.fill(w.body)}
 	q, err := t.Facade.Translate(r.method, r.path, r.body, v1compat.Lookups{IDs: t.ids(ctx)})

@@ -157,8 +157,8 @@ func (s *Store) End(ctx context.Context, e EndRequest) error {
 	})
 }
 
-// RecordRelease records the release of v2 that a process serves along with v1. It writes
-// nothing if that release is already recorded.
+// RecordRelease records the release of v2 that a process serves along with v1. It writes nothing if that release is
+// already recorded.
 func (s *Store) RecordRelease(ctx context.Context, release string) error {
 	return s.exec(ctx, "record the release that is served",
 		"UPDATE v1_state SET served_release = ?0 WHERE served_release IS DISTINCT FROM ?0", release)

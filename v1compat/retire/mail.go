@@ -32,8 +32,8 @@ func (a Announcement) MailCause() string {
 	return FormatTime(a.Announced) + " " + FormatTime(a.Sunset)
 }
 
-// Notice returns a mail about the announcement to a partner. keys is the report of the partner's keys
-// for the last 30 days; guides maps v1's operations to paths of the migration guide.
+// Notice returns a mail about the announcement to a partner. keys is the report of the partner's keys for the last 30
+// days, of which the mail lists those that still call v1; guides maps v1's operations to paths of the migration guide.
 func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides map[string]string, now time.Time) domain.Notice {
 	layout := "2 January 2006"
 	if sunset := a.Sunset.UTC(); !domain.DateOf(sunset).Time().Equal(sunset) {

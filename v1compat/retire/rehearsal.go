@@ -18,8 +18,8 @@ const (
 	RehearsalEvery = 24 * time.Hour
 )
 
-// StartRehearsal begins a rehearsal of a key, and returns its end, in whole seconds. It
-// returns RateLimited if the key's last one began less than RehearsalEvery ago.
+// StartRehearsal begins a rehearsal of a key, and returns its end, in whole seconds. It returns RateLimited if the
+// key's last one began less than RehearsalEvery ago.
 func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, duration time.Duration) (until time.Time, err error) {
 	const action = "start a rehearsal"
 	now := s.clock.Now()

@@ -144,7 +144,7 @@ func (w Window) check() error {
 		return errors.New("--count goes with --every, which says how long it is from one window to the next")
 	case w.Count > 1 && (w.Every < w.For || w.Every > maxEvery || w.Every%time.Second != 0):
 		return fmt.Errorf("--every: %v is not a whole number of seconds from --for (%v) to %v", w.Every, w.For, maxEvery)
-	case time.Duration(w.Count) > math.MaxInt64/max(w.Every, 1):
+	case time.Duration(w.Count) > math.MaxInt64/max(w.Every, 1): // Ends would overflow: 292 years
 		return fmt.Errorf("--every: %v times --count %d is more than %d years", w.Every, w.Count, maxAheadYears)
 	case len(w.Keys) > maxKeys:
 		return fmt.Errorf("--keys: %d keys are more than %d: add another brownout for the others", len(w.Keys), maxKeys)

@@ -103,8 +103,8 @@ func (s *Store) readWindows(ctx context.Context) ([]Window, error) {
 	return list, err
 }
 
-// change calls fn with the state and the clock's time, in a transaction that locks
-// the state, and notifies the processes that serve v1 when it commits.
+// change calls fn with the state and the clock's time, in a transaction that locks the state, and notifies the
+// processes that serve v1 when it commits.
 func (s *Store) change(
 	ctx context.Context, action string, fn func(ctx context.Context, state *State, now time.Time) error,
 ) error {
