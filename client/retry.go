@@ -59,7 +59,7 @@ func (a *Answer) Err() error {
 		body.Error.Message = http.StatusText(a.Status)
 	}
 	if to := a.Header.Get("Location"); a.Status/100 == 3 && to != "" {
-		body.Error.Message = "and" + redirectText(to)
+		body.Error.Message = "and" + redirectText(to) // as Error writes it: answered 301 and redirects to
 	}
 	return &Error{Status: a.Status, RequestID: a.Header.Get("X-Request-Id"), Fault: domain.Error{
 		Code: body.Error.Code, Message: body.Error.Message, Fields: body.Error.Fields,

@@ -53,7 +53,7 @@ func Import(
 }
 
 // importSheet imports a sheet in the transaction of ctx; a dry run only stages and checks it. If rows are refused, the
-// report has only these. It may be called again after a rollback.
+// report has these and the number of rows only. It may be called again after a rollback.
 func importSheet(
 	ctx context.Context, d *pg.DB, s *sheet, dryRun bool, hooks []func(context.Context) error,
 ) (report ImportReport, err error) {

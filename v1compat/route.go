@@ -83,7 +83,7 @@ func addCall[In, V2In, V2Out, Out any](
 }
 
 // addCallNext adds a route as addCall does. next converts the called operation's input to the input of the route's
-// Successor. If next is nil, that has only the same path (route.withSamePath).
+// Successor. If next itself is nil, route.withSamePath converts the input.
 func addCallNext[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out, next func(*V2In) any,
 ) {

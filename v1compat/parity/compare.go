@@ -64,7 +64,7 @@ func (q *query) compare(ctx context.Context) (pairs [][2]row, err error) {
 			}
 			q.reportPages(ctx, c)
 		}
-		for s, last := range open {
+		for s, last := range open { // not the subjects that are new since the first reading
 			f := c.findings[s] // zero, without differences, if the subject is gone
 			if reflect.DeepEqual(f.mismatches, last.mismatches) {
 				f.confirmed += last.confirmed // the same in a row
@@ -206,9 +206,9 @@ func (q *query) compareReadings(v1, other reading, sample int) comparison {
 	return c
 }
 
-// identify sets the index and the subject of rows. A row is identified by the value of the list's key. If the list has
-// no key, it is identified by its offset or, if byContent, by its content. In the lists of several users, where the key
-// is the user, it is identified by both if byContent. The only row of a query that is not paged has the zero subject.
+// identify sets the index and the subject of rows. A row is identified by the value of the list's key or, without a
+// key, by its offset or, if byContent, by its content. In the lists of several users, whose key is the user, it is
+// identified by user and content if byContent. The only row of a query that is not paged has the zero subject.
 func (q *query) identify(rows []row, byContent bool) {
 	counts := map[string]int{}
 	if q.onePage && !byContent {
@@ -292,8 +292,8 @@ func (q *query) compareTotal(c comparison) finding {
 }
 
 // compareStatus compares the status and the code of two answers, of which at least one is an error. v1 may answer 403
-// where v2 answers 404: for a client out of reach (decisions 5.2). If the answers agree, it also checks the form of
-// errors of the service itself, and between v1 and v2 that the status is q.status, if that is set.
+// where v2 answers 404: for a client out of reach (decisions 5.2). If the answers agree, it also checks the form of the
+// service's errors, not of an old service's, and between v1 and v2 that the status is q.status, if that is set.
 func (q *query) compareStatus(v1, other answer) finding {
 	want := errorValue(other)
 	if !q.twoServices() && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {

@@ -134,6 +134,6 @@ func (r *run) advance() {
 	defer r.mu.Unlock()
 	r.done++
 	if r.Progress != nil {
-		r.Progress(min(r.done, r.total), r.total)
+		r.Progress(min(r.done, r.total), r.total) // users may have been added since total was counted
 	}
 }

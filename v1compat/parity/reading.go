@@ -153,7 +153,7 @@ func (q *query) readPages(
 		if got.refused {
 			break
 		}
-		if s == q.service { // the old one need not have our headers
+		if s == q.service { // an old service need not have these headers
 			got.checks = append(got.checks, checkHeaders(a))
 		}
 		page.path = add(&got, a)
