@@ -16,7 +16,7 @@ import (
 // Call calls an operation, with retries as Client.Do.
 func Call[In, Out any](ctx context.Context, c *Client, o *op.Op[In, Out], in *In) (*Out, error) {
 	out := new(Out)
-	if err := c.call(ctx, o, in, "", out); err != nil {
+	if err := c.call(ctx, o, in, "" /* cursor */, out); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -40,7 +40,7 @@ func (r Ref[K]) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, r.Number, 10), nil
 }
 
-// UnmarshalJSON parses an integer as UnmarshalText does. It does not change the Ref for null.
+// UnmarshalJSON parses an integer from 1 to MaxNumber, by UnmarshalText. It does not change the Ref for null.
 func (r *Ref[K]) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -59,7 +59,7 @@ func (r *Ref[K]) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the number in a string, or an error as Ref does.
+// MarshalJSON returns the number in a string. It returns an error for an ID without a number.
 func (r TextRef[K]) MarshalJSON() ([]byte, error) {
 	number, err := Ref[K](r).MarshalJSON()
 	if err != nil {
@@ -68,8 +68,8 @@ func (r TextRef[K]) MarshalJSON() ([]byte, error) {
 	return append(append([]byte{'"'}, number...), '"'), nil
 }
 
-// UnmarshalJSON parses a string as UnmarshalText does; ErrNumber for any other value. It does not change the TextRef
-// for null.
+// UnmarshalJSON parses a string that holds a number from 1 to MaxNumber; ErrNumber for any other value. It does not
+// change the TextRef for null.
 func (r *TextRef[K]) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -80,7 +80,7 @@ func (r *TextRef[K]) UnmarshalJSON(data []byte) error {
 	return r.UnmarshalText(data[1 : len(data)-1])
 }
 
-// UnmarshalText parses a number as that of a Ref does.
+// UnmarshalText parses a canonical decimal number from 1 to MaxNumber.
 func (r *TextRef[K]) UnmarshalText(text []byte) error { return (*Ref[K])(r).UnmarshalText(text) }
 
 // parseNumber parses a positive integer in canonical form: without sign, leading zeros, fraction and exponent. It may

@@ -79,11 +79,11 @@ var shared = []int{
 func addCall[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out,
 ) {
-	addCallNext(f, meta, o, fill, from, nil)
+	addCallNext(f, meta, o, fill, from, nil /* next */)
 }
 
-// addCallNext adds a route as addCall does. next converts the called operation's input to the input of the route's
-// Successor. If next itself is nil, route.withSamePath converts the input.
+// addCallNext adds a route that calls an operation, with the fill and from of addCall. next converts the called
+// operation's input to the input of the route's Successor; if next is nil, route.withSamePath does.
 func addCallNext[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out, next func(*V2In) any,
 ) {
@@ -97,7 +97,7 @@ func addCallNext[In, V2In, V2Out, Out any](
 		if err != nil {
 			return reply{}, err
 		}
-		return reply{from(out), r.toNext(input, nil)}, nil
+		return reply{from(out), r.toNext(input, nil /* no page */)}, nil
 	}
 	r.v2Output, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
@@ -108,12 +108,12 @@ func addCallNext[In, V2In, V2Out, Out any](
 func addList[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
 ) {
-	addListNext(f, meta, o, fill, item, nil)
+	addListNext(f, meta, o, fill, item, nil /* next */)
 }
 
-// addListNext adds a route as addList does. next converts the called operation's input, and the page that it returned
-// (nil before the call), to the input of the route's Successor; nil if no request of that has the same answer. If next
-// itself is nil, route.withSamePath converts the input.
+// addListNext adds a route that returns one page of an operation's list, with the fill and item of addList. next
+// converts the called operation's input, and the page that it returned (nil before the call), to the input of the
+// route's Successor; nil if no request of that has the same answer. If next itself is nil, route.withSamePath does.
 func addListNext[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
 	next func(*V2In, *op.Page[Row]) any,
@@ -177,7 +177,7 @@ func readPage[V2In, Row any](
 // addSingle adds a route that shows the object of a call as a list of one. v2's input has nothing but the path. v1's
 // Query embeds a window type; beyond offset 0 the list is empty, and has no link.
 func addSingle[In, V2In, V2Out, Item any](f *Facade, meta Meta, o *op.Op[V2In, V2Out], from func(*V2Out) *Item) {
-	r := newRoute[Paging[Item], In, V2In](meta, o, nil)
+	r := newRoute[Paging[Item], In, V2In](meta, o, nil /* fill */)
 	r.answer = func(ctx context.Context, in any) (reply, error) {
 		bounds, err := pageOf(in)
 		if err != nil {
@@ -291,7 +291,7 @@ func (r *route) next(in any, locate pathFiller) (any, error) {
 	if err := locate(input); err != nil {
 		return nil, err
 	}
-	next := r.toNext(input, nil)
+	next := r.toNext(input, nil /* no page was read */)
 	if next == nil {
 		return nil, nil
 	}
@@ -300,7 +300,7 @@ func (r *route) next(in any, locate pathFiller) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		*paging = firstPage(page, r.Reordered) // no page was read
+		*paging = firstPage(page, r.Reordered)
 	}
 	return next, nil
 }
