@@ -15,15 +15,15 @@ var files embed.FS
 //go:embed operate/*.md operating.md versions.md scale.md breaches.md flags.md metrics.md
 var operate embed.FS
 
-// more are file systems with further guides for partners.
-var more = []fs.FS{
+// moreGuides are file systems with further guides for partners.
+var moreGuides = []fs.FS{
 	migrating, // v1-line
 }
 
-// Guides returns the files of the guides for partners, NAME.md: those in the folder guide, and those in more.
-func Guides() fs.FS { return union(append([]fs.FS{folder(files, "guide")}, more...)) }
+// Guides returns the files of the guides for partners, NAME.md: those in the folder guide, and moreGuides.
+func Guides() fs.FS { return union(append([]fs.FS{folder(files, "guide")}, moreGuides...)) }
 
-// Operate returns the files of the guides for operators, NAME.md: those in the folder operate, and those beside it.
+// Operate returns the files of the guides for operators, NAME.md: those in operate/, and those beside this folder.
 func Operate() fs.FS { return union{folder(operate, "operate"), operate} }
 
 // folder returns the files of a folder.

@@ -63,7 +63,7 @@ func (a *API) eventRenderers() []eventRenderer {
 		newRenderer(a.db.EventReportedEmails, objectID[domain.ReportedEmailKind], reportedEmailOf, domain.RealReported),
 		newRenderer(a.db.EventAssignments, userObject, a.userAssignmentOf, domain.CoursePassed, domain.CourseOverdue),
 		newRenderer(a.db.EventSignatures, userObject, acknowledgmentOf, domain.PolicyAgreed),
-		newRenderer(a.db.EventExposures, objectID[domain.MessageKind], exposureOf, domain.DataExposed),
+		newRenderer(a.db.EventExposures, objectID[domain.MessageKind], exposureOf, domain.DataExposed), // by MessageID
 		newRenderer(a.db.EventSyncRuns, objectID[domain.SyncRunKind], syncRunOf, domain.SyncDone, domain.SyncStopped),
 		newRenderer(a.db.EventReports, objectID[domain.ReportKind], reportOf, domain.ReportMade),
 	}

@@ -105,7 +105,7 @@ func modulesOf(m api.AssignModules) domain.FrameworkModules {
 }
 
 // assignFramework assigns a framework, and its courses, to an audience; without one in the body, to all users. It
-// returns InvalidRequest for an audience that is too large.
+// returns InvalidRequest for an audience that is invalid or too large. A dry run is rolled back by op.Set.DryRun.
 func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput) (out *api.FrameworkAssigned, err error) {
 	n := domain.NewFrameworkAssignment{
 		ID: db.NewID[domain.FrameworkAssignmentKind](), Modules: modulesOf(req.Body.Modules.Value),

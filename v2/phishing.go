@@ -33,7 +33,7 @@ func templateOf(t domain.Template) api.PhishingTemplate {
 	}
 }
 
-// resultFilter converts the query to a filter; InvalidRequest unless since is before until.
+// resultFilter converts the query to a filter; InvalidRequest if since is not before until.
 func resultFilter(in *api.ListPhishingResultsInput) (domain.ResultFilter, error) {
 	q := in.Query
 	within, err := newPeriod("", q.Since, q.Until)

@@ -49,7 +49,7 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 		r := &results[i]
 		r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
 		send := api.PhishingSend{UserID: r.User, TemplateID: r.Template, SendAt: domain.At(sendAt)}
-		if !req.Body.DryRun {
+		if !req.Body.DryRun { // op.Set.DryRun rolls the results of a dry run back
 			send.ResultID = &r.ID
 		}
 		out.Sends = append(out.Sends, send)

@@ -59,7 +59,7 @@ func reportPeriod(p *api.ReportPeriod, t domain.ReportType, today domain.Date) (
 		}
 	}
 	if faults == nil {
-		faults = t.CheckPeriod(out, today)
+		faults = t.CheckPeriod(out, today) // also refuses every period of a type without one
 	}
 	return out, domain.ErrInvalidFields(faults) // nil without faults
 }

@@ -31,7 +31,7 @@ func (a *API) assignmentOf(t domain.Assignment) api.Assignment {
 	}
 }
 
-// assignmentFilter converts the query to a filter; InvalidRequest unless completed_since is before completed_until.
+// assignmentFilter converts the query to a filter; InvalidRequest if completed_since is not before completed_until.
 func assignmentFilter(in *api.ListClientTrainingInput) (domain.AssignmentFilter, error) {
 	q := in.Query
 	within, err := newPeriod("completed_", q.CompletedSince, q.CompletedUntil)
@@ -59,7 +59,7 @@ func (a *API) listClientTraining(
 	return t.Assignments(ctx, filter, w)
 }
 
-// clientAssignmentOf converts an assignment of a client's user, with its status as of today.
+// clientAssignmentOf converts an assignment of a client's user, as of today: becoming overdue counts as a change.
 func (a *API) clientAssignmentOf(t domain.ClientAssignment) api.ClientAssignment {
 	return api.ClientAssignment{
 		UserID: t.User, Assignment: a.assignmentOf(t.Assignment),

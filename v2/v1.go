@@ -28,20 +28,20 @@ func ForV1(a *API) *op.Set {
 	return s
 }
 
-// aroundWrite calls the AroundWrite that the Set has at the time of the call, as the edge sets it after New; without
-// one, it calls work.
+// aroundWrite calls a.Set.AroundWrite or, if that is nil, work. ForV1 cannot copy AroundWrite: it may be set afterwards
+// (ginop's Edge.Mount).
 func (a *API) aroundWrite(ctx context.Context, o op.Operation, in any, work func(context.Context) (any, error)) error {
 	if a.Set.AroundWrite != nil {
 		return a.Set.AroundWrite(ctx, o, in, work)
 	}
-	_, err := work(ctx) // the Set keeps the output itself
+	_, err := work(ctx) // the output is dropped: work also keeps it for its caller
 	return err
 }
 
 func (a *API) sendToUser(ctx context.Context, in *api.SendToUserInput) (out *api.SentToUser, err error) {
 	send := &api.SendPhishingInput{}
 	send.Body.UserIDs, send.Body.SendAt = in.Body.UserIDs, in.Body.SendAt
-	send.Body.TemplateID = domain.Give(*in.Body.TemplateID) // validated: not nil, and one user
+	send.Body.TemplateID = domain.Give(*in.Body.TemplateID) // not nil, and UserIDs has one user: validated
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		t, err := a.db.TenantOfUser(ctx, in.Body.UserIDs[0])
 		if err != nil {
@@ -51,7 +51,7 @@ func (a *API) sendToUser(ctx context.Context, in *api.SendToUserInput) (out *api
 		if err != nil {
 			return err
 		}
-		in.Client = t.ID // a result that is only for version 1
+		in.Client = t.ID // an output: version 1 puts it into the successor's path
 		out = &api.SentToUser{ID: in.Body.UserIDs[0], ClientID: t.ID, SendAt: sent.Sends[0].SendAt}
 		return nil
 	})
@@ -92,7 +92,7 @@ type recipient interface {
 	SentEmails(context.Context, domain.EmailFilter, domain.Window) (domain.Slice[domain.SentEmail], error)
 }
 
-// sentEmails lists the mails to a user or an email address. in.Since, in.Until and in.User are results, for version 1.
+// sentEmails lists the mails to a user or an email address. in.Since, in.Until and in.User are outputs, for version 1.
 func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.Window) (domain.Slice[domain.SentEmail], error) {
 	in.Since, in.Until = in.Period(a.db.Now())
 	within, err := newPeriod("", in.Since, in.Until)
@@ -142,7 +142,7 @@ func (a *API) sentResults(ctx context.Context, in *api.SentResultsInput, w domai
 	if err != nil {
 		return domain.Slice[domain.Result]{}, err
 	}
-	in.Client = u.Client // a result that is only for version 1
+	in.Client = u.Client // an output: version 1 puts it into the successor's path
 	return u.SentResults(ctx, w)
 }
 

@@ -144,7 +144,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	return ctx.Err()
 }
 
-// testWebhook returns the outcome of ping, which ran before.
+// testWebhook returns the outcome in in.Try, which ping, the operation's preparation, has set.
 func (a *API) testWebhook(_ context.Context, in *api.TestWebhookInput) (*api.WebhookTest, error) {
 	return &api.WebhookTest{
 		Delivered:  in.Try.StatusCode >= 200 && in.Try.StatusCode < 300,

@@ -23,8 +23,8 @@ type EventPlace struct {
 	Position int64
 }
 
-// Place returns the place of the delivery's event.
-func (l *DeliveryLease) Place() EventPlace { return EventPlace{l.Partner, l.Position} }
+// EventPlace returns the place of the delivery's event.
+func (l *DeliveryLease) EventPlace() EventPlace { return EventPlace{l.Partner, l.Position} }
 
 // DeliveryTargets reads the targets of leased deliveries, by subscription. A deleted subscription has no target.
 func DeliveryTargets(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[domain.WebhookID]DeliveryTarget, error) {

@@ -68,7 +68,7 @@ func (m *Marks[M]) Mark(ctx context.Context, mark M) error {
 	}
 }
 
-// next removes up to MaxBatch of the waiting marks, and returns them; none if another caller has written them.
+// next removes up to MaxBatch of the waiting marks, and returns them: none if other callers have removed all.
 func (m *Marks[M]) next() []waitingMark[M] {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -58,7 +58,7 @@ func (k *kind) apply(ctx context.Context, r *run) error {
 		if err := p.applyBatches(ctx); err != nil || p.lines == 0 {
 			return err
 		}
-		refuseClashes = round > 0 && p.applied == 0
+		refuseClashes = round > 0 && p.applied == 0 // round 1 may have further lines (StageRepeated), which free names
 	}
 }
 
@@ -77,18 +77,18 @@ type pass struct {
 	applied int // lines
 }
 
-// applyBatches applies the round's lines in batches: kind.workers at a time in the first round, to which
-// records.StageRepeated has left one line of each object. In a dry run ctx has the transaction; gather reads outside.
+// applyBatches applies the round's lines in batches: kind.workers at a time in the first round, which has one line of
+// each object (records.StageRepeated). It writes with ctx, in the transaction of a dry run, and reads outside of it.
 func (p *pass) applyBatches(ctx context.Context) error {
 	workers := 1
 	if p.round == 0 && !p.dry { // a dry run is one transaction, so it has one worker
 		workers = p.kind.workers
 	}
-	group, reading := errgroup.WithContext(p.outerCtx)
+	group, readCtx := errgroup.WithContext(p.outerCtx) // a failed write ends the reading
 	batches := make(chan *batch, 1)
 	group.Go(func() error {
 		defer close(batches)
-		return p.gather(reading, batches)
+		return p.gather(readCtx, batches)
 	})
 	for range workers {
 		group.Go(func() error {
@@ -176,16 +176,16 @@ func (p *pass) takeReady(b *batch) (lines []records.StagedLine, list []any) {
 	return lines, list
 }
 
-// stage adds a line to staged, for a round of a kind. Without client and user it is applied in the order of the input.
+// stage adds a line to staged, for a round of a kind. It leaves out client and user: the order is the input's.
 func (p *pass) stage(l records.StagedLine, k *kind, round int) {
 	p.staged = append(p.staged, records.StagedLine{
 		Kind: k.index(), Round: round, Line: l.Line, Outcome: l.Outcome, Text: l.Text,
 	})
 }
 
-// recordResult counts the result of a line, or stages the line to be applied and counted later: a line that clashes for
-// the next round, unless the pass refuses clashes; a line that also has a second part for kind.then. The outcome of a
-// line with two parts is created or updated if that of either part is.
+// recordResult counts the result of a line. In two cases it stages the line instead, to be counted later: for the next
+// round if the line clashes, unless the pass refuses clashes; and for kind.then if it has a second part, unless the
+// first was refused. A line of two parts counts as created or updated if one of them is.
 func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
 	first := domain.ImportOutcome(l.Outcome) // of the first part, if this is the second; else zero
 	switch {

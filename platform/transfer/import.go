@@ -50,7 +50,7 @@ func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, erro
 }
 
 // Try is Import as a dry run: it applies the lines in one transaction, which is rolled back, and reports the same. It
-// locks the rows that the lines would change until then.
+// locks the rows that the lines would change, until it returns.
 func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
 	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines, dry: true})
 }
@@ -61,18 +61,16 @@ const clearWithin = time.Minute
 // importAs applies the lines of r by in, unless another import is running. At its end it deletes the staged lines, even
 // if ctx has ended.
 func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
-	var runErr error
 	locked, err := records.WithLock(ctx, d, func(ctx context.Context) error {
 		in.db, in.outerCtx = d, ctx
-		runErr = in.execute(ctx, r)
+		runErr := in.execute(ctx, r)
 		clearCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
 		defer stop()
-		runErr = errors.Join(runErr, records.ClearStage(clearCtx, d))
-		return nil
+		return errors.Join(runErr, records.ClearStage(clearCtx, d))
 	})
 	switch {
-	case runErr != nil || err != nil:
-		return in.report, errors.Join(runErr, err)
+	case err != nil:
+		return in.report, err
 	case !locked:
 		return Report{}, ErrImporting
 	}
@@ -95,7 +93,7 @@ type run struct {
 	done   int // lines applied or refused
 }
 
-// execute stages the lines of the input, those of an object after its first for a second round, and applies them.
+// execute stages the lines of the input, and applies them: in a second round those whose object has an earlier line.
 func (r *run) execute(ctx context.Context, in io.Reader) error {
 	if err := records.ClearStage(ctx, r.db); err != nil { // lines left by a run that was killed
 		return err

@@ -34,7 +34,7 @@ func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, er
 	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
 
-// ingestBatches is Ingest, but calls startTimer at the first line of a batch, which ends when the channel fires.
+// ingestBatches is Ingest with another timer: startTimer starts it at a batch's first line, and it ends the batch.
 func ingestBatches(
 	ctx context.Context, d *db.DB, r io.Reader, w Watcher, startTimer func() <-chan time.Time,
 ) (Ingested, error) {

@@ -45,7 +45,7 @@ func (b *batches) each(ctx context.Context, r io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	lines := linesOf(ctx, r)
-	for last := (inputLine{}); last.err == nil; {
+	for last := (inputLine{}); last.err == nil; { // until io.EOF: gather returns other errors
 		if err := b.gather(ctx, lines, &last); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (r *lineReader) next() inputLine {
 		part, err := r.in.ReadSlice('\n')
 		r.bytes += int64(len(part))
 		size += len(part)
-		tooLong := size > MaxLine+1 // 1 for the line end
+		tooLong := size > MaxLine+1 // 1 for the line end, which the last line may lack: see below
 		if !tooLong {
 			text = append(text, part...)
 		}

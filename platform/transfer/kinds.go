@@ -39,7 +39,7 @@ var users = &kind{
 	hasSecondPart: func(record any) bool { return len(record.(*domain.UserRecord).CollectionIDs.Value) > 0 },
 }
 
-// newKind returns a kind that is applied by one worker.
+// newKind returns a kind of which one worker applies run.batchLines lines in a transaction.
 func newKind(r records.Kind) *kind {
 	return &kind{Kind: r, rules: rule.Of(r.Type()), times: 1, workers: 1}
 }
@@ -70,7 +70,7 @@ func (k *kind) toStagedLine(text []byte, now time.Time) (records.StagedLine, err
 	if err != nil {
 		return l, err
 	}
-	// Lines of these kinds are applied client by client or user by user; by their objects records.StageRepeated keeps
+	// Lines of these kinds are applied client by client or user by user. records.StageRepeated needs Object to keep the
 	// lines of one object in order. Other kinds are applied in the order of the input, and need none of these columns.
 	switch r := record.(type) {
 	case *domain.UserRecord:

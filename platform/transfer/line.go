@@ -13,7 +13,7 @@ import (
 // maxFaults is the maximum number of faults in the error of a line.
 const maxFaults = 10
 
-// errorOf returns an error with the first faults of a line, without the field rule.Whole; nil if there are none.
+// errorOf returns an error with the first faults of a line; nil without faults. A fault of the whole line has no field.
 func errorOf(f *rule.Faults) error {
 	var texts []string
 	for _, fault := range f.List() {
@@ -42,7 +42,7 @@ func kindOf(in *inputLine) (*kind, error) {
 		Object objectName `json:"object"`
 	}
 	f := &rule.Faults{}
-	rule.Reader{Lenient: true}.Read(in.text, &head, f)
+	rule.Reader{Lenient: true}.Read(in.text, &head, f) // it ignores other members
 	k := kindNamed(string(head.Object))
 	switch {
 	case len(f.List()) > 0: // malformed

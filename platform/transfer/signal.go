@@ -32,7 +32,7 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 	if given == nil {
 		return s, errorOf(f)
 	}
-	maps.DeleteFunc(given, func(_ string, isGiven bool) bool { return !isGiven })
+	maps.DeleteFunc(given, func(_ string, isGiven bool) bool { return !isGiven }) // the nulls
 
 	fields := s.Type.Fields()
 	for _, name := range fields {
@@ -40,15 +40,15 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 			f.Add(name, rule.Required)
 		}
 	}
-	validType := rule.EnumHas(s.Type, string(s.Type)) // Check adds the fault of an invalid type
-	names := slices.Sorted(maps.Keys(given))
-	for _, name := range names {
-		if validType && !slices.Contains(fields, name) {
+	typeExists := rule.EnumHas(s.Type, string(s.Type)) // Check adds the fault if not
+	givenNames := slices.Sorted(maps.Keys(given))
+	for _, name := range givenNames {
+		if typeExists && !slices.Contains(fields, name) {
 			f.Add(name, "is not taken when type is "+string(s.Type))
 		}
 	}
-	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // type even if absent
-		return s, err
+	if err := signalRules.Check(&s, now, f, append(givenNames, "type")...); err != nil { // only these fields
+		return s, err // not a fault of the line: it could not be checked
 	}
 	return s, errorOf(f)
 }

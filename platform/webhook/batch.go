@@ -79,7 +79,7 @@ func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) 
 	if b.err != nil {
 		return Message{}, b.postpone(l, readRetry)
 	}
-	body := b.bodies[l.Place()]
+	body := b.bodies[l.EventPlace()]
 	if body == "" {
 		m := b.postpone(l, 0)
 		m.Status, m.Reason = domain.DeliveryDropped, goneEvent

@@ -147,7 +147,8 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimedDelivery, 
 		return nil, pollAgain, nil
 	}
 	began := time.Now()
-	claim, err := outbox.ClaimDeliveries(ctx, d.db, d.turns, max(free, minLookedAt), leaseFor, d.places.choose)
+	lookAt := max(free, minLookedAt) // subscriptions for choose: the first ones may be of the pool that is full
+	claim, err := outbox.ClaimDeliveries(ctx, d.db, d.turns, lookAt, leaseFor, d.places.choose)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -155,7 +156,7 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimedDelivery, 
 		d.observe.Dropped(claim.Dropped)
 	}
 	if len(claim.Leases) > 0 {
-		loadCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin)
+		loadCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginWithin) // even after a stop
 		defer cancel()
 		b := d.loadBatch(loadCtx, claim.Leases)
 		for _, l := range claim.Leases {

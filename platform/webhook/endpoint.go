@@ -192,7 +192,7 @@ func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []stri
 // The first 64 KiB of the response must arrive within domain.WebhookDeadline, counted from connecting: otherwise its
 // status is ignored. The status counts if the endpoint closes the connection before the end of the response.
 func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
-	at, began := e.clock.Now(), time.Now()
+	at, began := e.clock.Now(), time.Now() // began only measures the duration
 	ctx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
 	defer cancel()
 	a, err := e.post(ctx, m, at)

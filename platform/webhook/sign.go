@@ -62,7 +62,7 @@ func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte)
 		if err != nil {
 			return err
 		}
-		own += ",v1=" + hex.EncodeToString(hmacSHA256([]byte(secret), unix+".", body))
+		own += ",v1=" + hex.EncodeToString(hmacSHA256([]byte(secret), unix+".", body)) // keyed by the text, not by key
 		if standard != "" {
 			standard += " "
 		}
