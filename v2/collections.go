@@ -133,7 +133,7 @@ func (a *API) removeMember(ctx context.Context, req *api.RemoveMemberInput) (*op
 		if err != nil {
 			return err
 		}
-		if _, err := t.LockUsers(ctx, c, []domain.UserID{req.Path.UserID}); err != nil { // an unknown user is no member
+		if _, err := t.LockUsers(ctx, c, []domain.UserID{req.Path.UserID}); err != nil { // RemoveMember refuses unknown ones
 			return err
 		}
 		return t.RemoveMember(ctx, c, k.ID, req.Path.UserID)

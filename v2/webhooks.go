@@ -141,7 +141,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	sendCtx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
 	defer cancel()
 	in.Try = a.endpoints.Send(sendCtx, h.URL, event.ID.String(), secrets, body)
-	return ctx.Err()
+	return ctx.Err() // an attempt that the caller cut short has no outcome
 }
 
 // testWebhook returns the outcome in in.Try, which ping, the operation's preparation, has set.

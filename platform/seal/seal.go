@@ -82,8 +82,8 @@ func (k *Keys) Seal(plain, context []byte) ([]byte, error) {
 	return current.aead.Seal(bytes.Clone(current.prefix[:]), nil, plain, current.additionalData(context)), nil
 }
 
-// Open decrypts a value that was sealed for the context with any of the keys. The nonce is in sealed. The error is
-// or wraps ErrOtherKey, ErrAltered or ErrNoKey.
+// Open decrypts a value that was sealed for the context with any of the keys. The nonce is in sealed. The error is or
+// wraps ErrOtherKey, ErrAltered or ErrNoKey.
 func (k *Keys) Open(sealed, context []byte) ([]byte, error) {
 	ring, err := k.ring()
 	if err != nil {

@@ -58,23 +58,23 @@ func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) 
 // clearWithin is the maximum time in which a run deletes its staged lines at its end. The next run deletes the rest.
 const clearWithin = time.Minute
 
-// importAs applies the lines of r by in, unless another import is running. At its end it deletes the staged lines, even
-// if ctx has ended.
-func importAs(ctx context.Context, d *db.DB, r io.Reader, in *run) (Report, error) {
+// importAs applies the lines of r as a run, unless another import is running. At its end it deletes the staged lines,
+// even if ctx has ended.
+func importAs(ctx context.Context, d *db.DB, r io.Reader, as *run) (Report, error) {
 	locked, err := records.WithLock(ctx, d, func(ctx context.Context) error {
-		in.db, in.outerCtx = d, ctx
-		runErr := in.execute(ctx, r)
+		as.db, as.outerCtx = d, ctx
+		runErr := as.execute(ctx, r)
 		clearCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
 		defer stop()
 		return errors.Join(runErr, records.ClearStage(clearCtx, d))
 	})
 	switch {
 	case err != nil:
-		return in.report, err
+		return as.report, err
 	case !locked:
 		return Report{}, ErrImporting
 	}
-	return in.report, nil
+	return as.report, nil
 }
 
 // run is an import in progress.

@@ -41,13 +41,13 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 		}
 	}
 	typeExists := rule.EnumHas(s.Type, string(s.Type)) // Check adds the fault if not
-	givenNames := slices.Sorted(maps.Keys(given))
-	for _, name := range givenNames {
+	names := slices.Sorted(maps.Keys(given))
+	for _, name := range names {
 		if typeExists && !slices.Contains(fields, name) {
 			f.Add(name, "is not taken when type is "+string(s.Type))
 		}
 	}
-	if err := signalRules.Check(&s, now, f, append(givenNames, "type")...); err != nil { // only these fields
+	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // only these; type even if absent
 		return s, err // not a fault of the line: it could not be checked
 	}
 	return s, errorOf(f)

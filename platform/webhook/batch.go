@@ -86,7 +86,7 @@ func (b *batch) message(l outbox.DeliveryLease) (Message, *outbox.DeliveryMark) 
 		return Message{}, m
 	}
 	secrets := b.secrets[l.Webhook]
-	if len(secrets) == 0 {
+	if len(secrets) == 0 { // not decrypted, or the subscription was deleted
 		return Message{}, b.postpone(l, keyRetry)
 	}
 	return Message{URL: b.targets[l.Webhook].URL, ID: l.Event.String(), Secrets: secrets, Body: []byte(body)}, nil
