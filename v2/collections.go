@@ -133,10 +133,10 @@ func (a *API) removeMember(ctx context.Context, req *api.RemoveMemberInput) (*op
 		if err != nil {
 			return err
 		}
-		if _, err := t.LockUsers(ctx, c, []domain.UserID{req.Path.UserID}); err != nil { // RemoveMember refuses unknown ones
+		if _, err := t.LockUsers(ctx, c, []domain.UserID{req.Path.UserID}); err != nil {
 			return err
 		}
-		return t.RemoveMember(ctx, c, k.ID, req.Path.UserID)
+		return t.RemoveMember(ctx, c, k.ID, req.Path.UserID) // NotFound also for an unknown user
 	})
 	return &op.NoContent{}, err
 }
