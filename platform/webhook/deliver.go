@@ -234,7 +234,7 @@ func (d *Dispatcher) markDelivery(ctx context.Context, m outbox.DeliveryMark) er
 }
 
 // markAll marks deliveries in one transaction, and logs and reports the subscriptions that this disables. It returns a
-// function with the error of each delivery: errLost if it was not marked.
+// function that returns a delivery's error: errLost if the delivery was not marked.
 func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (func(outbox.DeliveryMark) error, error) {
 	done, err := outbox.MarkDeliveries(ctx, d.db, list)
 	if err != nil {
