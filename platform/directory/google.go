@@ -92,7 +92,7 @@ func (g *google) readPage(ctx context.Context, token string) (Page, error) {
 		Next  string          `json:"nextPageToken"`
 		Users []googleAccount `json:"users"`
 	}
-	answer, err := call(ctx, g.session, address, nil, nil, "accounts", func(l userList) error {
+	answer, err := call(ctx, g.session, address, nil, nil /* GET */, "accounts", func(l userList) error {
 		switch {
 		case l.Kind != "admin#directory#users":
 			return g.malformedError("answers with a page that is no list of users (kind)")
@@ -104,7 +104,7 @@ func (g *google) readPage(ctx context.Context, token string) (Page, error) {
 		return nil
 	})
 
-	page := Page{Next: answer.Next, Last: answer.Next == "", Whole: true}
+	page := Page{Next: answer.Next, Last: answer.Next == "", Whole: true} // every run reads all accounts
 	for _, a := range answer.Users {
 		page.Accounts = append(page.Accounts, a.account())
 	}

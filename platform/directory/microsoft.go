@@ -87,8 +87,8 @@ func (m *microsoft) Read(ctx context.Context, position string) iter.Seq2[Page, e
 	})
 }
 
-// begin sets the round and the link from a position, and reads the name of the group, if one is set. It returns
-// ErrStartOver for a position that was stored under other settings.
+// begin sets the round and the link from a position, and reads the group's name, if a group is set. For the empty
+// position it also clears m.seen. It returns ErrStartOver for a position that was stored under other settings.
 func (m *microsoft) begin(ctx context.Context, position string) error {
 	firstRound := roundAll
 	if m.group != "" {
@@ -136,7 +136,7 @@ func (m *microsoft) readGroupName(ctx context.Context) error {
 		Name string `json:"displayName"`
 	}
 	address := m.base + "/groups/" + url.PathEscape(m.group) + "?$select=displayName"
-	answer, err := call(ctx, m.session, address, nil, nil, "a group", func(group) error { return nil })
+	answer, err := call(ctx, m.session, address, nil, nil /* GET */, "a group", func(group) error { return nil })
 	m.groupName = strings.TrimSpace(answer.Name)
 	return err
 }
@@ -155,7 +155,7 @@ func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 	if m.group != "" {
 		header.Set("ConsistencyLevel", "eventual") // required for a list of members of one type
 	}
-	answer, err := call(ctx, m.session, m.link, header, nil, "accounts", m.checkPage)
+	answer, err := call(ctx, m.session, m.link, header, nil /* GET */, "accounts", m.checkPage)
 	if err != nil {
 		return Page{}, err
 	}

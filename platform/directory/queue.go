@@ -33,7 +33,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			}
 			r.log.DebugContext(ctx, "sync runs queued on schedule", "clients", n)
 			runs.Wake()
-			return 0, nil
+			return 0, nil // there may be more than one batch
 		})
 
 	var scheduling sync.WaitGroup

@@ -111,7 +111,7 @@ func (c *Composer) ComposeNotice(id domain.MessageID, m outbox.NoticeMail, now t
 	return c.layOut(parts, Message{ID: id.UUID(), To: m.Recipient, Language: domain.English, At: now})
 }
 
-// layOut completes a message with its content, in text and HTML.
+// layOut completes a message with its sender, subject and texts, plain and HTML, and marks it as automatic.
 func (c *Composer) layOut(parts content, out Message) (Message, error) {
 	out.From, out.Subject, out.Automatic = c.from, parts.Subject, true
 	var text, html strings.Builder

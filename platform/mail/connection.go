@@ -115,8 +115,8 @@ func (s *server) selectAuth(c *smtp.Client) (smtp.Auth, error) {
 		{"SCRAM-SHA-256", smtp.ScramSHA256Auth(s.user, s.password)},
 		{"SCRAM-SHA-1", smtp.ScramSHA1Auth(s.user, s.password)},
 		{"CRAM-MD5", smtp.CRAMMD5Auth(s.user, s.password)},
-		{"PLAIN", smtp.PlainAuth("", s.user, s.password, s.host, false)},
-		{"LOGIN", smtp.LoginAuth(s.user, s.password, s.host, false)},
+		{"PLAIN", smtp.PlainAuth("" /* identity */, s.user, s.password, s.host, false /* unencrypted */)},
+		{"LOGIN", smtp.LoginAuth(s.user, s.password, s.host, false /* unencrypted */)},
 	} {
 		if slices.ContainsFunc(supported, func(name string) bool { return strings.EqualFold(name, method.name) }) {
 			return method.auth, nil

@@ -120,8 +120,8 @@ func NewDispatcher(
 // leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claim leases up to free due mails. wait is the time until the next call: 0 if there were due mails, else the time
-// until the next mail is due, but at least pollAgain and at most pollEvery.
+// claim leases up to free due mails. wait is the time until the next call, unless err is set: 0 if there were due
+// mails, else the time until the next mail is due, but at least pollAgain and at most pollEvery.
 func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease, wait time.Duration, err error) {
 	leases, err = outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {

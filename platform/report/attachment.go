@@ -42,9 +42,9 @@ func (a *Attachments) ReportPDF(ctx context.Context, client domain.ClientID, id 
 	}
 	defer file.Close()
 
-	text, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
-	if err == nil && len(text) > maxAttachment {
+	pdf, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
+	if err == nil && len(pdf) > maxAttachment {
 		err = fmt.Errorf("report %s is larger than a mail takes", id)
 	}
-	return text, err
+	return pdf, err
 }

@@ -91,7 +91,7 @@ func (l *layout) drawDonut(c *Chart, b box) {
 		angle -= 360 * values[i] / sum
 		l.pdf.SetFillColor(color.rgb())
 		l.pdf.MoveTo(x, y)
-		l.pdf.ArcTo(x, y, radius, radius, 0, angle, begin)
+		l.pdf.ArcTo(x, y, radius, radius, 0 /* rotation */, angle, begin)
 		l.pdf.DrawPath("F")
 		l.drawKey(names[i], nameX, nameY, color)
 		nameY += nameHeight

@@ -192,7 +192,7 @@ func badIfAny(f Figure, n int) Figure {
 
 // chartOrNil returns the chart, or nil if all its values are 0 or missing.
 func chartOrNil(c Chart) Block {
-	for v := range c.values() {
+	for v := range c.values() { // without missing values
 		if v != 0 {
 			return c
 		}
@@ -200,8 +200,8 @@ func chartOrNil(c Chart) Block {
 	return nil
 }
 
-// donutChart returns a chart of the shares of a whole, each with a label, a tone and a number.
-// Negative numbers count as 0. It returns nil if all numbers are 0.
+// donutChart returns a chart of the shares of a whole, each with a label, a tone and a number. Negative numbers count
+// as 0. It returns nil if all numbers are 0.
 func donutChart(title string, labels []string, tones []Tone, numbers ...int) Block {
 	values := make([]float64, len(numbers))
 	for i, n := range numbers {

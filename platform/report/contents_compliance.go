@@ -52,7 +52,7 @@ type framework struct {
 func frameworksOf(r *reading) (all []framework) {
 	for w := (domain.Window{Limit: 100}); ; {
 		page := current(r, func(t *db.Tenant, ctx context.Context) (domain.Slice[domain.FrameworkAssignment], error) {
-			return t.Frameworks(ctx, nil, w)
+			return t.Frameworks(ctx, nil /* since */, w)
 		})
 		for _, f := range page.Rows {
 			all = append(all, framework{f, uniqueTitle(&f, all)})

@@ -75,9 +75,9 @@ type area struct {
 	own, other    *float64
 }
 
-// areas returns all areas, with the client's values and the averages of the other clients.
+// areas returns all areas, with the client's values and the averages of the others. Only percentages have a short name.
 func areas(own, others *domain.Health) []area {
-	const higher, lower = false, true // is better
+	const higher, lower = false, true // the values of lowerIsBetter
 	return []area{
 		{"Average risk score", "", "points", higher, own.AverageScore, others.AverageScore},
 		{"High-risk users", "High-risk users", "%", lower, own.HighRisk, others.HighRisk},

@@ -35,8 +35,8 @@ type numbers struct {
 	asked, signed     int // signatures of policies that are asked for, and those that are valid
 }
 
-// readNumbers reads the counts of events in p, to which it sets r.period meanwhile. It reads exposures only with Dark
-// Web Monitoring.
+// readNumbers reads the counts of events in p; r.period is p meanwhile. It reads exposures only with Dark Web
+// Monitoring.
 func readNumbers(r *reading, p domain.ReportPeriod) (n numbers) {
 	period := r.period
 	n.tenant, r.period = r.tenant, p

@@ -117,7 +117,7 @@ func signOffBlocks(list []domain.Policy) Block {
 	return blocks{Figures{
 		countFigure("Policies", len(list), "%d to be signed", policies),
 		countFigure("Signed by everybody", complete, "of %s", quantity(policies, "policy")),
-		rateFigure("Signatures", signed, asked, 100, 90, "signature"),
+		rateFigure("Signatures", signed, asked, 100 /* good */, 90 /* fair */, "signature"),
 		badIfAny(countFigure("Signatures missing", asked-signed, ""), asked-signed),
 	}, donutChart("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)}
 }

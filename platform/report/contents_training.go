@@ -128,7 +128,7 @@ func teamTraining(r *reading) []Section {
 				switch {
 				case t.Name == nil:
 					return cells(t, "(no manager)", nil)
-				case t.Manager == "": // Name is the address of a manager who is no user of the client
+				case t.Manager == "": // the manager is no user of the client: only the address, Name, is known
 					return cells(t, nil, *t.Name)
 				}
 				return cells(t, t.Manager, *t.Name)
@@ -149,7 +149,7 @@ func teamTraining(r *reading) []Section {
 // from the client's summary. Without active users, the rate is the summary's OnTrackRate.
 func onTrackFigures(t *db.Tenant) Figures {
 	overdue := t.Summary.OverdueUsers
-	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95, 80, "user")
+	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95 /* good */, 80 /* fair */, "user")
 	if t.ActiveUsers == 0 {
 		onTrack.Value, onTrack.Note = Percent(t.Summary.OnTrackRate), "no active users"
 	}
@@ -176,14 +176,14 @@ func courseTotals(courses []domain.CourseProgress) Block {
 	}
 	return blocks{Figures{
 		countFigure("Courses of users", n.Users, "%s", quantity(len(courses), "course")),
-		rateFigure("Completed", n.Completed, n.Users, 95, 80, "course"),
+		rateFigure("Completed", n.Completed, n.Users, 95 /* good */, 80 /* fair */, "course"),
 		countFigure("Assigned", n.Open, "not due yet"),
 		badIfAny(countFigure("Overdue", n.Overdue, ""), n.Overdue),
 	}, donutChart("Where the courses stand", []string{"Completed", "Assigned", "Overdue"}, []Tone{Good, Neutral, Bad},
 		n.Completed, n.Open, n.Overdue)}
 }
 
-// courseChart returns a chart of the completion rates of courses (see bars).
+// courseChart returns a chart of the completion rates of courses (see barChart).
 func courseChart(courses []domain.CourseProgress) Block {
 	return barChart("Completion by course", "%", courses,
 		func(r *domain.CourseProgress) string { return r.Title },

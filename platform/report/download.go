@@ -89,7 +89,7 @@ func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Content-Type", contentTypes[r.Format])
 	c.Header("No-Gzip-Compression", "1") // PDF and XLSX are compressed already
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(downloadTimeout))
-	http.ServeContent(c.Writer, c.Request, "", file.ModTime, file)
+	http.ServeContent(c.Writer, c.Request, "" /* the type is set */, file.ModTime, file)
 }
 
 // refuse sends a status with its text.
@@ -120,8 +120,8 @@ func (d *Downloads) find(
 	return t, r, nil
 }
 
-// contentDisposition returns the header Content-Disposition for a file's name: in ASCII, with "_" for
-// other characters, for old clients, and in UTF-8 (RFC 6266).
+// contentDisposition returns the header Content-Disposition for a file's name: in ASCII, with "_" for other characters,
+// for old clients, and in UTF-8 (RFC 6266).
 func contentDisposition(name string) string {
 	ascii := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '%' {

@@ -33,8 +33,8 @@ type Font struct {
 // maxFontSize is the maximum size of a font file in bytes.
 const maxFontSize = 40 << 20
 
-// LoadFont reads a TrueType font file (not a collection, and not OpenType with CFF
-// outlines), for the scripts that the built-in font does not have.
+// LoadFont reads a TrueType font file (not a collection, and not OpenType with CFF outlines), for the scripts that the
+// built-in font does not have.
 func LoadFont(file string) (*Font, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -304,7 +304,7 @@ func (t *typefaces) wrap(text string, width float64, s style, maxLines int) []st
 		lines = append(lines, line)
 	}
 	if maxLines > 0 && len(lines) > maxLines {
-		lines = slices.Clip(lines[:maxLines])
+		lines = lines[:maxLines]
 		lines[maxLines-1] = t.truncate(lines[maxLines-1]+" …", width, s)
 	}
 	return lines

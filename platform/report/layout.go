@@ -102,8 +102,8 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 		l.drawFooter(d, fmt.Sprintf("Page %d of %d", number, pages))
 	}
 
-	l.pdf.SetTitle(cmp.Or(d.Title, "Report"), true)
-	l.pdf.SetSubject(d.Client, true)
+	l.pdf.SetTitle(cmp.Or(d.Title, "Report"), true /* UTF-8 */)
+	l.pdf.SetSubject(d.Client, true /* UTF-8 */)
 	l.pdf.SetCreationDate(d.MadeAt)
 	l.pdf.SetModificationDate(d.MadeAt)
 	l.pdf.SetCatalogSort(true)

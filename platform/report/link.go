@@ -18,8 +18,8 @@ type Links struct {
 	now  func() time.Time
 }
 
-// NewLinks returns Links from the database's secret for links (db.ReportSecret), the URL
-// of the service, and the database's clock.
+// NewLinks returns Links from the database's secret for links (db.ReportSecret), the URL of the service, and the
+// database's clock.
 func NewLinks(secret []byte, base string, now func() time.Time) Links {
 	return Links{secret: secret, base: strings.TrimRight(base, "/"), now: now}
 }

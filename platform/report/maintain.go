@@ -81,21 +81,21 @@ func (m *Maintainer) expire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var deleted []domain.Report // their files
+	var withoutFile []domain.Report
 	var failures []error
 	for _, r := range expired {
 		if err := m.store.Delete(ctx, r); err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", r.ID, err))
 			continue
 		}
-		deleted = append(deleted, r)
+		withoutFile = append(withoutFile, r)
 	}
 	if len(failures) > 0 {
 		m.log.WarnContext(ctx, "files of expired reports were not deleted; it will be tried again",
 			"files", len(failures), "error", failures[0])
 	}
-	if len(deleted) == 0 {
+	if len(withoutFile) == 0 {
 		return nil
 	}
-	return reports.DeleteReports(ctx, m.db, deleted)
+	return reports.DeleteReports(ctx, m.db, withoutFile)
 }

@@ -147,7 +147,7 @@ func (p *pageTable) widths() []float64 {
 			least = max(least, slices.Max(cells))
 		}
 
-		widths[i] = least + 2*cellInset + 0.1
+		widths[i] = least + 2*cellInset + 0.1 // 0.1 against rounding errors
 		extras[i] = max(ideal-least, 0)
 		sum += widths[i]
 		shares += c.share()
@@ -204,8 +204,9 @@ func usualWidth(widths []float64) float64 {
 	return widths[(9*len(widths)+9)/10-1]
 }
 
-// drawRow draws a row, with the header above the first row. A row with the same cells in the first GroupBy columns as
-// the last row, its group, is drawn without these cells, unless it begins a page. Every second row or group is shaded.
+// drawRow draws a row, with the header above the first row and, by tableHead, on each page that follows. A row with the
+// same cells in the first GroupBy columns as the last row, its group, is drawn without these cells, unless it begins a
+// page. Every second row or group is shaded.
 func (p *pageTable) drawRow(texts []string) {
 	group := texts[:p.GroupBy]
 	sameGroup := p.drawn > 0 && p.GroupBy > 0 && slices.Equal(group, p.group)

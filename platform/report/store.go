@@ -48,8 +48,7 @@ const (
 	chunk = 16 << 20
 )
 
-// CheckStore returns an error if the URL of a store is invalid; an empty URL is valid. It
-// sends no request to the store.
+// CheckStore returns an error if the URL of a store, which may be empty, is invalid. It sends no request to the store.
 func CheckStore(address string) error {
 	_, err := parseStore(address)
 	return err

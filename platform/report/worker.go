@@ -85,12 +85,12 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 	return w
 }
 
-// Run makes reports until ctx ends, and then finishes or requeues the reports in progress.
-// It returns an error if this takes too long: they are made when their leases end.
+// Run makes reports until ctx ends, and then finishes or requeues the reports in progress. It returns an error if this
+// takes too long: they are made when their leases end.
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
-// claim leases up to free due reports. wait is the time until the next call: 0 if there were due reports, else the time
-// until the next report is due, but at least pollAgain and at most pollEvery.
+// claim leases up to free due reports. wait is the time until the next call, unless err is set: 0 if there were due
+// reports, else the time until the next report is due, but at least pollAgain and at most pollEvery.
 func (w *Worker) claim(ctx context.Context, free int) (leases []reports.ReportLease, wait time.Duration, err error) {
 	leases, err = reports.ClaimReports(ctx, w.db, free, leaseFor)
 	if err != nil || len(leases) > 0 {
@@ -158,11 +158,11 @@ func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) e
 
 // Process renders a report, stores the file, and marks the report. The outcome is Made, or empty if the report is no
 // longer pending or has expired, or Failed if its client was archived. If the client was archived while the file was
-// made, Process deletes the file. The error is db.ErrLeaseLost if the lease was lost: the file then stays, because
+// made, Process deletes the file. If the lease was lost meanwhile, the error is db.ErrLeaseLost, and the file stays:
 // another process, or another cell with the same store, may have made it.
 func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, error) {
 	t, err := w.db.AnyTenant(ctx, l.Client)
-	if domain.IsCode(err, domain.NotFound) {
+	if domain.IsCode(err, domain.NotFound) { // the client was archived
 		return Failed, w.fail(ctx, l)
 	}
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, e
 	case status == domain.ReportReady:
 		return Made, nil
 	}
-	return Failed, w.store.Delete(ctx, r)
+	return Failed, w.store.Delete(ctx, r) // the client was archived meanwhile
 }
 
 // renderAndStore renders the file, uploads it and marks the report. It returns the report's status: ready, or failed if

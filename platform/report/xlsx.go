@@ -105,7 +105,7 @@ func (b *workbook) beginSummary(d *Document) {
 	b.check(b.SetDocProps(&excelize.DocProperties{
 		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: "Reports",
 	}))
-	b.check(b.SetSheetName("Sheet1", b.reserveSheetName(summarySheet)))
+	b.check(b.SetSheetName("Sheet1", b.reserveSheetName(summarySheet))) // a new file has the sheet Sheet1
 	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
 	b.check(b.SetColWidth(summarySheet, "B", "C", 28))
 

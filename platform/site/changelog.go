@@ -56,7 +56,7 @@ func (b *builder) addChangelog() error {
 			linked.Links = append(linked.Links, linkedOperation{o, b.operations[o.Method+" "+o.Path]})
 			text = append(text, o.Method+" "+o.Path+": "+o.Summary)
 		}
-		if len(c.Members) > 0 {
+		if len(c.Members) > 0 { // fields and parameters that were added to all releases
 			text = append(text, "In every release: "+strings.Join(c.Members, ", "))
 		}
 		list = append(list, linked)

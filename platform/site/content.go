@@ -153,11 +153,11 @@ func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, 
 	}
 }
 
-// matchesETag reports whether an If-None-Match contains a tag, compared weakly.
+// matchesETag reports whether an If-None-Match contains "*", or the tag, compared weakly.
 func matchesETag(header, etag string) bool {
 	for tag := range strings.SplitSeq(header, ",") {
 		tag = strings.TrimSpace(tag)
-		if tag == "*" || tag != "" && strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(etag, "W/") {
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(etag, "W/") {
 			return true
 		}
 	}

@@ -137,7 +137,7 @@ func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
 	}
-	text := s.fill(c.source, SampleBase)
+	text := s.fill(c.source, SampleBase) // keeps the address's placeholder, for withAddress
 	cache, err := lru.New[string, []byte](keptAddresses)
 	if err != nil {
 		panic(err) // the size is a constant
@@ -198,7 +198,7 @@ type Notice struct {
 // noticeMark is the placeholder of the notice in the sources of pages.
 const noticeMark = "<!-- notice -->"
 
-// hasNotice reports whether a page shows the notice.
+// hasNotice reports whether a page shows the notice: / and /docs, and those of the notice's reference and guides.
 func (b *builder) hasNotice(p page) bool {
 	n := b.Config.Notice
 	return n.Text != nil && (p.Path == "/" || p.Path == "/docs" || p.Section == n.Reference ||

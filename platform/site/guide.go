@@ -39,7 +39,7 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 	return list, nil
 }
 
-// addGuidePages adds the guides, also the operators', and the other guides' Markdown, whose dates are shifted.
+// addGuidePages adds the pages of all guides, and the Markdown of those that are not for operators, with shifted dates.
 func (b *builder) addGuidePages() error {
 	for _, g := range b.Guides {
 		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).dated = true

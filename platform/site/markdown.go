@@ -36,7 +36,7 @@ func newMarkdown(operations map[string]string, guides map[string]string) *markdo
 		goldmark: goldmark.New(
 			goldmark.WithExtensions(extension.Table, extension.Strikethrough),
 			goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-			goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks{}, 1))),
+			goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks{}, 1))), // 1: preferred
 		),
 		operations: operations, guides: guides,
 	}
@@ -122,8 +122,8 @@ func (m *markdown) render(source []byte) (p parsed, err error) {
 	if err := m.goldmark.Renderer().Render(&out, source, doc); err != nil {
 		return p, err
 	}
-	breakable := func(text string) string { return strings.ReplaceAll(text, "/", "/<wbr>") } // where a line may break
-	p.Body = template.HTML(linkedOperations.ReplaceAllStringFunc(out.String(), breakable))
+	breakAtSlashes := func(operation string) string { return strings.ReplaceAll(operation, "/", "/<wbr>") }
+	p.Body = template.HTML(linkedOperations.ReplaceAllStringFunc(out.String(), breakAtSlashes))
 	return p, nil
 }
 
@@ -278,8 +278,8 @@ func highlight(code, language string) (template.HTML, error) {
 	if err := formatter.Format(&out, styles.Fallback, tokens); err != nil {
 		return "", err
 	}
-	// site.js replaces the content of these elements with the reader's key.
-	text := strings.ReplaceAll(out.String(), sampleKeyPairs[0], `<span class="your-key">`+sampleKeyPairs[0]+"</span>")
+	key := sampleKeyPairs[0] // site.js replaces it in these elements with the reader's key
+	text := strings.ReplaceAll(out.String(), key, `<span class="your-key">`+key+"</span>")
 	// tabindex: the keyboard can scroll a block that is wider than the page.
 	return template.HTML(`<div class="sample"><pre class="code" tabindex="0"><code>` + text +
 		`</code></pre><button class="copy" type="button">Copy</button></div>` + "\n"), nil

@@ -81,7 +81,7 @@ func (b *builder) add(kind string, p page, data any) error {
 	made := newContent("text/html; charset=utf-8", revalidated, b.Config.addRoot(whole.Bytes()))
 	made.dated = kind == "guide" && p.Section == "guides" // operators' guides keep their dates
 	if p.Reference != nil {
-		made.policy = scalarPolicy
+		made.policy = scalarPolicy // the page of a reference loads Scalar
 	}
 	if _, taken := b.pages[p.Path]; taken {
 		return fmt.Errorf("page %s is there twice", p.Path)

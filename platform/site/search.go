@@ -69,8 +69,8 @@ func (b *builder) addSearchIndex() error {
 	return nil
 }
 
-// indexText returns a text on one line, without the address and keys of samples, because the index is the same for all
-// callers.
+// indexText returns a text on one line, with BASE for the address of samples and stand-ins for their keys, because the
+// index is the same for all callers.
 func indexText(text string) string {
 	return strings.Join(strings.Fields(string(servedState{}.fill([]byte(text), "BASE"))), " ")
 }
