@@ -178,7 +178,7 @@ func call[T any](
 }
 
 // exchange sends a request and reads the response: without an error, a JSON object of a status 2xx, or any body of a
-// status 3xx or 4xx. Errors are retryable, except those of a body over maxAnswer and of a refused address.
+// status 3xx or 4xx. Errors are retryable, except those of a body over maxAnswer, and of a refused redirect or address.
 func (s *session) exchange(client *http.Client, req *http.Request) (answer, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
 	defer cancel()

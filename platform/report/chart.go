@@ -82,9 +82,9 @@ func (c *Chart) scale() (lowest, highest float64, steps int) {
 	} else {
 		lowest = min(lowest, 0)
 	}
-	highest = max(highest, lowest+1)
+	highest = max(highest, lowest+1) // the range is not 0
 
-	step := c.step((highest - lowest) / 4)
+	step := c.step((highest - lowest) / 4) // about four steps
 	lowest, highest = math.Floor(lowest/step)*step, math.Ceil(highest/step)*step
 	return lowest, highest, int(math.Round((highest - lowest) / step))
 }

@@ -121,7 +121,7 @@ func (l *layout) newPlot(c *Chart, b box) *plot {
 	p.lowest, p.highest, p.steps = c.scale()
 	maxWidth := 40.0 // of a label
 	if c.Kind == Bar {
-		maxWidth = max(min(maxWidth, (b.width-14)/float64(len(c.Labels))-4), 10) // without the value axis and gaps
+		maxWidth = max(min(maxWidth, (b.width-14)/float64(len(c.Labels))-4), 10) // 14: value axis, 4: gap
 	}
 	if p.horizontal = c.Kind == Bar && l.widest(c.Labels) > maxWidth; p.horizontal {
 		maxWidth = b.width / 2.2

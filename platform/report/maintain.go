@@ -47,7 +47,7 @@ func (m *Maintainer) Run(ctx context.Context) {
 // maintainEvery, or at once if ctx ended, which is no failure. wait is the time until the next call.
 func (m *Maintainer) maintainIfDue(ctx context.Context) (wait time.Duration, err error) {
 	l, err := m.db.ClaimPeriodic(ctx, db.ReportCare, leaseFor)
-	if err != nil || l == nil {
+	if err != nil || l == nil { // nil: not due, or another process does it
 		return pollMaintenance, err
 	}
 	within, cancel := context.WithTimeout(ctx, MakeWithin)

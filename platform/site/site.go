@@ -126,7 +126,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.Notice.Text != nil {
 		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
 	}
-	if found, ok := pages[path]; ok && path != notFoundPage {
+	if found, ok := pages[path]; ok && path != notFoundPage { // which is served as a 404 only
 		if found.dated {
 			state.days = daysSinceSample(s.config.now())
 		}
