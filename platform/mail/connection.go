@@ -132,7 +132,7 @@ func (c *connection) ping(ctx context.Context) bool {
 	return c.conn.SetDeadline(time.Time{}) == nil && c.runUntil(ctx, c.smtp.Noop) == nil
 }
 
-// send sends a message. Only its own timeout, sendWithin, interrupts it: a stop leaves no outcome unknown. If an address
+// send sends a message. Only its timeout, sendWithin, interrupts it: a stop leaves no outcome unknown. If an address
 // needs SMTPUTF8 and the server does not support it, the error is unsupportedError's. Any other error is a *failure.
 func (c *connection) send(w wire) error {
 	if needsSMTPUTF8(w.from) || needsSMTPUTF8(w.to) {

@@ -49,7 +49,7 @@ var emptyDimension = []byte(`<dimension ref="A1"></dimension>`)
 
 // Write writes a piece of the file. The first piece must have the dimension, which it replaces.
 func (s *sheetPart) Write(text []byte) (int, error) {
-	if s.used == "" {
+	if s.used == "" { // replaced already
 		return s.Writer.Write(text)
 	}
 	before, after, found := bytes.Cut(text, emptyDimension)

@@ -24,8 +24,8 @@ type entry struct {
 	more   int     // the number of other operations with the parameter or field
 }
 
-// addSearchIndex adds the index of the search: all entries as JSON. If a part of a guide has a section with the same
-// id, the guide's section is left out. A guide with parts, and its parts, weigh less than other guides.
+// addSearchIndex adds the index of the search, all entries as JSON, and sets b.Assets.Index to its path. A section of a
+// guide is left out if a part of the guide has one with its id. A guide with parts, and its parts, weigh less.
 func (b *builder) addSearchIndex() error {
 	var list []*entry
 	inParts := map[string]bool{} // the names of guides with parts, and name#id of the parts' sections
