@@ -215,8 +215,8 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 
 // retryOrFail marks a mail as failed if err is permanent, or if domain.MailLife has passed since due, when the mail was
 // first due, or, by minRetryAge, since its first attempt. due is zero if the mail could not be read. Otherwise
-// retryOrFail requeues the mail, after a backoff, and returns err. If no attempt began or startCtx has ended, no attempt
-// is counted and err is not returned: the mail is due again after restartAfter, or at once if the process is stopping.
+// retryOrFail requeues the mail, after a backoff, and returns err. If no attempt began or startCtx has ended, it counts
+// no attempt and returns no err: the mail is due again after restartAfter, or at once if the process is stopping.
 func (d *Dispatcher) retryOrFail(
 	startCtx, markCtx context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
