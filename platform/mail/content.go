@@ -121,7 +121,7 @@ func (c *Composer) fillValues(m domain.Mail, parts *content) (values, error) {
 		v.Title, v.From, v.Date, parts.Link = OneLine(s.Subject), OneLine(s.From), longDate(m.Language, s.SentOn),
 			c.Link("/training")
 		parts.Points = Clues(m.Language, s.Clues)
-	case domain.ExposureNotice: // a critical exposure is of passwords
+	case domain.ExposureNotice: // a critical exposure is of passwords or the like
 		v.Title, v.Passwords = OneLine(m.Exposure.Title), m.Exposure.Severity == domain.SeverityCritical
 		v.Domain = OneLine(domain.OrZero(m.Exposure.Domain))
 		if m.Exposure.BreachOn != nil {
