@@ -45,7 +45,7 @@ func (*EnumList[E]) MaxItems() int { return 50 }
 // JSONSchema returns the schema of the list, for the document.
 func (EnumList[E]) JSONSchema() string { return `{"type":"string"}` }
 
-// UnmarshalText reads the list; it drops repeated values.
+// UnmarshalText reads the list; it drops blank items and repeated values.
 func (l *EnumList[E]) UnmarshalText(text []byte) error {
 	*l = nil
 	for item := range strings.SplitSeq(string(text), ",") {

@@ -183,8 +183,8 @@ type Request struct {
 // an object (its type has a Noun), is left zero: the operation answers 404, after its earlier checks (decisions 1.2,
 // 2.4). An empty query parameter is absent, except that an empty list of ids selects nothing.
 //
-// All other faults are InvalidRequest and name every wrong parameter and member of the body, at most 100. If the input
-// has a body, or there is another fault, they include broken rules of tags, unless the request is Lenient.
+// All other faults are InvalidRequest, which names every wrong parameter and member of the body, at most 100. Unless
+// the request is Lenient, Bind also checks the rules of tags if the input has a body, or if it found faults.
 func (in *Input) Bind(dst any, r Request) error {
 	v := reflect.ValueOf(dst).Elem()
 	f := &rule.Faults{}
@@ -206,7 +206,7 @@ func (in *Input) Bind(dst any, r Request) error {
 			if err := setText(field, text); err != nil {
 				f.Add(p.Name, err.Error())
 			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
-				field.SetZero() // absent: an empty list of this type has no meaning (one of ids has)
+				field.SetZero() // an empty list is absent; one of ids (IDList) is never zero here
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func (in *Input) Bind(dst any, r Request) error {
 	case len(r.Body) > 0 && !r.Lenient:
 		f.Add("body", "must be empty: this operation takes none")
 	}
-	// Otherwise Run is the first to check the rules of tags.
+	// Otherwise the rules of tags are checked by Run only.
 	if !r.Lenient && (in.Body != nil || len(f.List()) > 0) {
 		if err := in.check(dst, f); err != nil {
 			return err

@@ -71,7 +71,7 @@ func BindList[In, Row, Item any](
 }
 
 // bindPaged binds a list or a feed: read returns the rows of the window, item converts one of them, and output converts
-// the page. The page has a NextCursor only if more rows follow, but an End also if it is the last.
+// the page. Its End is the cursor of the slice's End, also on the last page; its NextCursor is set if rows follow.
 func bindPaged[In, Out, Row, Item any](
 	s *Set, o *Op[In, Out],
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
@@ -131,8 +131,9 @@ func windowOf(sealer domain.CursorSealer, binding string, query any) (domain.Win
 	return w, nil
 }
 
-// pagingOf returns the index in a list's input of part, the Paging or FeedQuery that its query embeds. It fails if the
-// query does not embed part, or if a cursor cannot be bound to a field, because no request sets it (see DeclareList).
+// pagingOf returns the index in a list's input of part, the Paging or FeedQuery that its query embeds. It fails if
+// there is none, or if no request sets some field, so that cursors cannot be bound to it; json:"-" exempts a field of
+// in.
 func pagingOf(in, part reflect.Type) ([]int, error) {
 	for _, f := range reflect.VisibleFields(in) {
 		if !slices.Contains([]string{"Path", "Query", "Body"}, f.Name) && f.Tag.Get("json") != "-" {
@@ -148,7 +149,7 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 		return nil, fmt.Errorf("its query does not embed %s", part.Name())
 	}
 	for _, f := range reflect.VisibleFields(query.Type) {
-		isOfPart := f.Index[0] == paging.Index[0] // part selects rows of the list, but does not change it
+		isOfPart := f.Index[0] == paging.Index[0] // cursors are not bound to these: they select the page
 		if !isOfPart && !f.Anonymous && f.Tag.Get("query") == "" {
 			return nil, fmt.Errorf("its cursors cannot be bound to the field %s", f.Name)
 		}

@@ -96,8 +96,8 @@ var (
 )
 
 // textOf returns the text of the parameter's value v, and whether the query needs it. A nil pointer or a zero is not
-// needed, as it stands for an absent parameter, and neither is the default. A false whose default is true is needed. A
-// pointer to an empty text is an error, except for a list.
+// needed, as it stands for an absent parameter; but a false is, if the default is true. The default is not needed,
+// unless a pointer holds it. A pointer to an empty text is an error, except for a list.
 func (p *Param) textOf(v reflect.Value) (text string, needed bool, err error) {
 	pointer := v.Kind() == reflect.Pointer
 	if pointer {

@@ -24,7 +24,7 @@ func (in *Input) Validate(input any) error {
 // that f holds already. It names no field twice, and none inside a value that could not be decoded. An error means that
 // the input could not be checked.
 func (in *Input) check(input any, f *rule.Faults) error {
-	if err := in.rules.Check(input, time.Time{}, f); err != nil {
+	if err := in.rules.Check(input, time.Time{} /* now: no input has the rule past */, f); err != nil {
 		return err
 	}
 	// With faults, a member may be given but invalid.

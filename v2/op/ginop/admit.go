@@ -13,7 +13,7 @@ import (
 // addressBudget returns the name of the budget that counts the requests of a remote address without a valid key.
 func addressBudget(c *gin.Context) string { return "address/" + countedAddress(c) }
 
-// countedAddress returns the key under which a remote address is counted.
+// countedAddress returns the name under which a remote address is counted (domain.CountedAddress).
 func countedAddress(c *gin.Context) string {
 	return domain.CountedAddress(domain.AddressFrom(c.Request.Context()))
 }
@@ -47,7 +47,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudg
 	case err == nil:
 		e.Keys.markUsed(caller)
 		setKeyExpires(c, caller, e.Keys.clock.Now())
-		if counted {
+		if counted { // the key is valid
 			e.budgets.refund(ctx, addressBudget(c))
 		}
 		if count {
@@ -106,7 +106,7 @@ func (e *Edge) chargeUnauthenticated(c *gin.Context, counted bool, err error) er
 	}
 	state := chargeOrPeek(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
 	setBudgetHeaders(c, state)
-	if state.exceeded() && !domain.IsCode(err, domain.RateLimited) {
+	if state.exceeded() && !domain.IsCode(err, domain.RateLimited) { // one from admit has its own RetryAfter
 		return e.budgets.refusal(state, noValidKey)
 	}
 	return err

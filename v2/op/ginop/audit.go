@@ -84,8 +84,8 @@ func setObject(entry *domain.AuditEntry, o op.Operation, out any) {
 	}
 }
 
-// idIndex returns the index of an output's field ID or, if created is true, of that of the first struct field that has
-// one; nil if there is none.
+// idIndex returns the index of an output's own field ID. If it has none and created is true, it returns the index of
+// the ID within the first struct field that has one. It returns nil if there is neither.
 func idIndex(output reflect.Type, created bool) []int {
 	if own, ok := output.FieldByName("ID"); ok {
 		return own.Index

@@ -122,7 +122,7 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	return caller, nil
 }
 
-// markUsed records the time of a key's use. The caller does not call it for requests rejected for their network.
+// markUsed records that the key was used now. It is not called for a request that was rejected for its network.
 func (k *Keys) markUsed(caller *domain.Caller) {
 	now := k.clock.Now()
 	k.mu.Lock()

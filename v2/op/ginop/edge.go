@@ -141,8 +141,8 @@ func (e *Edge) Surface(engine *gin.Engine, prefix string, render Renderer) *Surf
 	return s
 }
 
-// Engine returns the Gin engine of the edge's surfaces. The remote address of a request, domain.AddressFrom, is
-// taken from X-Forwarded-For only if one of the proxies sent it.
+// Engine returns the Gin engine of the edge's surfaces. The remote address of a request, domain.AddressFrom, is taken
+// from X-Forwarded-For only if one of the proxies sent it. The body of a GET or a HEAD is discarded.
 func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

@@ -105,7 +105,7 @@ func (w *idempotentRun) runRecorded(ctx context.Context, once Once, run runner) 
 	})
 }
 
-// outcomeContext returns the context for which a recorded outcome is encrypted. id is its SealedFor.
+// outcomeContext returns the sealing context of an outcome, without which it cannot be opened; id is its SealedFor.
 func outcomeContext(id string) []byte { return []byte("outcome:" + id) }
 
 // sealOutcome sets Sealed to the encrypted body of an outcome that holds a secret, so that it may be recorded.

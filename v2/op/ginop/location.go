@@ -27,7 +27,7 @@ type objectPlace struct {
 // is that of the operation that reads such an object or, if there is none, that updates or else deletes it. An
 // operation without such a path is left out.
 func locations(set *op.Set) map[string]objectPlace {
-	paths := map[string]objectPlace{}
+	places := map[string]objectPlace{}
 	for _, creating := range set.All() {
 		if creating.Meta().Status != http.StatusCreated {
 			continue
@@ -43,12 +43,12 @@ func locations(set *op.Set) map[string]objectPlace {
 		}
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
 			if place.path = objectPath(set, creating, output.FieldByIndex(index).Type, method); place.path != "" {
-				paths[creating.Meta().ID] = place
+				places[creating.Meta().ID] = place
 				break
 			}
 		}
 	}
-	return paths
+	return places
 }
 
 // objectPath looks for the operation with the method on one object of the id's kind, whose other path parameters the

@@ -19,9 +19,9 @@ type Metrics struct {
 	keys     *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	partners *domain.Labels // of refused
-	// held counts writes rejected while their partner is handed over to another cell; misdirected counts requests with
+	// moving counts writes rejected while their partner is handed over to another cell; misdirected counts requests with
 	// keys of other cells.
-	held, misdirected prometheus.Counter
+	moving, misdirected prometheus.Counter
 }
 
 const (
@@ -49,7 +49,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "partnerapi_refusals_total", Help: "Requests answered 429, by the key's partner.",
 		}, []string{"partner"}),
 		partners: domain.NewLabels(refusedPartners),
-		held: factory.NewCounter(prometheus.CounterOpts{
+		moving: factory.NewCounter(prometheus.CounterOpts{
 			Name: "partnerapi_move_refused_writes_total",
 			Help: "Writes answered 503, as their partner was being handed over to another cell.",
 		}),
@@ -82,6 +82,6 @@ func (m *Metrics) observe(version, operation string, status int, took time.Durat
 	case status == http.StatusMisdirectedRequest:
 		m.misdirected.Inc()
 	case errors.Is(err, domain.ErrMoving):
-		m.held.Inc()
+		m.moving.Inc()
 	}
 }

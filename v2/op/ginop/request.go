@@ -164,8 +164,8 @@ func (u *upload) Read(p []byte) (int, error) {
 }
 
 // limitTime limits the time of a request. When its body has ended, or at once if it has none, c's request gets a
-// context that ends after requestTime. Before that it has one that ends after uploadTime and requestTime, for a handler
-// that does not read the body. The returned upload records how the body ended; done releases the contexts.
+// context that ends after requestTime. Until then, or if a handler never reads the body, its context ends after
+// uploadTime+requestTime. The returned upload records how the body ended; done releases the contexts.
 func limitTime(c *gin.Context) (body *upload, done func()) {
 	body = &upload{ReadCloser: c.Request.Body, onEnd: func() {}}
 	if c.Request.Body == nil || c.Request.Body == http.NoBody {

@@ -21,11 +21,11 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 		set.AroundWrite = e.auditWrite
 	}
 	s := e.Surface(engine, "/v2", e.renderEnvelope)
-	paths := locations(set)
+	places := locations(set)
 	for _, o := range set.All() {
 		if o.Meta().Since <= release {
 			s.Handle(o.Meta().Method, o.Meta().Path, o.Meta().ID, func(c *gin.Context) error {
-				return s.run(c, o, paths[o.Meta().ID])
+				return s.run(c, o, places[o.Meta().ID])
 			})
 		}
 	}
@@ -139,7 +139,7 @@ func budgetName(ctx context.Context, o op.Operation, client domain.ClientID) str
 	return "client/" + domain.CallerFrom(ctx).Prefix + "/" + o.Meta().ID + "/" + client.String()
 }
 
-// clientLimit returns how many calls of an operation a minute each key may make for one client.
+// clientLimit returns how many calls of an operation a minute each key may make for one client. Tests raise the factor.
 func (e *Edge) clientLimit(o op.Operation) int64 {
 	return int64(o.Meta().PerClient) * e.Limits.PerClientFactor
 }

@@ -160,15 +160,15 @@ func (t *tool) request(m *message, prefix string, p *callParts) (*http.Request, 
 	return request, nil
 }
 
-// path returns the path of the request. A path parameter that is missing or blank is a fault. A parameter without a
-// text is written as -, which is no valid id.
+// path returns the path of the request. A path parameter that is missing or blank is a fault, as is one that is no text
+// (setParameter). All of these are written as -, which is no valid id.
 func (t *tool) path(p *callParts) string {
 	return op.ReplaceParams(t.operation.Meta().Path, func(name string) string {
-		text, valid := p.path[name] // not valid: a fault of setParameter
+		text, isText := p.path[name] // if given but no text, setParameter added a fault
 		switch {
 		case !p.given[name]:
 			p.fault(name, "is required")
-		case valid && strings.TrimSpace(text) == "":
+		case isText && strings.TrimSpace(text) == "":
 			p.fault(name, "must not be blank")
 			text = ""
 		}
@@ -184,7 +184,7 @@ func (t *tool) parseArguments(arguments []byte, structured bool) *callParts {
 	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
 		return p
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowDuplicateNames(true)) // parseMembers reports them
 	if dec.PeekKind() != '{' {
 		p.fault("arguments", "must be a JSON object")
 		return p
@@ -309,7 +309,7 @@ func integerText(value jsontext.Value) (text, message string) {
 // maxInteger is the largest integer up to which a float64 is exact.
 const maxInteger = 1<<53 - 1
 
-// listText formats an array of strings as a comma-separated parameter; message says so if it is none.
+// listText formats an array of strings as a comma-separated parameter. For any other value it returns a message.
 func listText(value jsontext.Value) (text, message string) {
 	var items []string
 	if value.Kind() != '[' || json.Unmarshal(value, &items) != nil {

@@ -66,8 +66,8 @@ func rejectListen(r *http.Request, body []byte) (*recorder, error) {
 	return answer, json.NewEncoder(&answer.body).Encode(response)
 }
 
-// rewordErrors replaces the SDK's errors for a malformed message. It returns InvalidRequest for a 400 in plain text,
-// and rewrites a JSON-RPC error that names Go types. Other answers it returns unchanged.
+// rewordErrors replaces the SDK's errors for a malformed message: a 400 in plain text by InvalidRequest, and the text
+// of a JSON-RPC error for missing or undecodable parameters, which may name Go types. Others it returns unchanged.
 func rewordErrors(r *http.Request, answer *recorder) (*recorder, error) {
 	if answer.status == http.StatusBadRequest && answer.header.Get("Content-Type") != "application/json" {
 		return nil, &domain.Error{Code: domain.InvalidRequest, Message: explainBadRequest(r)}

@@ -108,13 +108,13 @@ func New(c Config) (*Server, error) {
 	}
 	s.handler = sdk.NewStreamableHTTPHandler(
 		func(r *http.Request) *sdk.Server { return s.servers[messageOf(r.Context()).view.rights] },
-		// The edge checks the origin itself (CheckOrigin), which works behind a proxy too.
+		// The edge checks the origin itself (CheckOrigin), which works behind a proxy too. It bounds bodies: -1 is no limit.
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1},
 	)
 	return s, nil
 }
 
-// addTools adds a tool for every operation of the release.
+// addTools adds a tool for every operation of the release, and the toolsets: all resources, and the default ones.
 func (s *Server) addTools() error {
 	described := operationsOf(s.Document)
 	for _, o := range s.Operations {

@@ -42,10 +42,9 @@ func messageOf(ctx context.Context) *message { return ctx.Value(messageKey{}).(*
 
 const sessionHeader = "Mcp-Session-Id"
 
-// Serve answers a message of an authenticated caller; the edge has read its body. A DELETE ends its session, and a
-// successful initialize returns the id of a new one. The id of a read-only session says so: it stays read-only. A
-// session of another key, or one that was ended, is NotFound. If Serve returns an error, which the edge renders, it has
-// written nothing.
+// Serve answers a message of an authenticated caller, whose body has been read. A DELETE ends its session, and a
+// successful initialize returns the id of a new one. A read-only session stays read-only, as its id is marked. A
+// session of another key, or one that was ended, is NotFound. If Serve returns an error, it has written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	method, err := s.chargeMessage(r, body)
 	if err != nil {
@@ -136,7 +135,7 @@ var errNoJSON = errors.New("no JSON")
 // the protocol's newer versions have none, and a batch could run any number of operations.
 func methodOf(body []byte) (string, error) {
 	var m struct {
-		JSONRPC string `json:"jsonrpc"`
+		JSONRPC string `json:"jsonrpc"` // not used: its type is checked
 		Method  string `json:"method"`
 	}
 	switch body = bytes.TrimSpace(body); {
@@ -144,7 +143,7 @@ func methodOf(body []byte) (string, error) {
 		return "", domain.ErrInvalid("body", "must be one message, but is empty")
 	case body[0] == '[':
 		return "", domain.ErrInvalid("body", "must be one message: lists of them are not taken")
-	case json.Unmarshal(body, &m, jsontext.AllowDuplicateNames(true)) != nil:
+	case json.Unmarshal(body, &m, jsontext.AllowDuplicateNames(true)) != nil: // parseMembers reports those of arguments
 		return "", &domain.Error{
 			Code: domain.InvalidRequest, Cause: errNoJSON,
 			Message: "body must be one message of JSON-RPC 2.0, a JSON object in UTF-8",
@@ -212,7 +211,7 @@ func runsOperation(method string) bool { return method == "tools/call" || method
 
 // handle wraps the SDK's handler of messages: it answers calls of known tools and lists of tools itself, and sets the
 // code of missing resources. A tool that the session does not list may still be called, so that the operation says why
-// it rejects the call. A panic becomes an internal error, as the edge does not recover from panics here.
+// it rejects the call. A panic becomes an internal error, as the edge cannot recover in a goroutine of the SDK.
 func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (out sdk.Result, err error) {
 		defer func() {
@@ -265,7 +264,7 @@ func usesNewestVersion(session *sdk.ServerSession) bool {
 	return params != nil && params.ProtocolVersion >= newestVersion
 }
 
-// namesNewestVersion reports whether a request's version header names newestVersion, or a later one.
+// namesNewestVersion reports whether a request's version header, which is a date, is newestVersion or later.
 func namesNewestVersion(r *http.Request) bool { return r.Header.Get(versionHeader) >= newestVersion }
 
 // completeResult is an empty tool result that is marked complete. The SDK marks the results of its own handlers, but
@@ -303,7 +302,7 @@ func (s sessionSigner) newID(key domain.KeyID, readOnly bool) string {
 	return base64.RawURLEncoding.EncodeToString(append(id, s.mac(key, id)...))
 }
 
-// verify reports whether a session is read-only; ok is false if newID did not return the id for the key.
+// verify reports whether a session is read-only. ok is true only if newID returned the id for this key.
 func (s sessionSigner) verify(key domain.KeyID, id string) (readOnly, ok bool) {
 	signed, err := base64.RawURLEncoding.Strict().DecodeString(id)
 	if err != nil || len(signed) != sessionLength {
@@ -321,9 +320,8 @@ func (s sessionSigner) mac(key domain.KeyID, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Origins returns the origins of the service's own pages: of its public URL, and of the address that it listens on. If
-// that is a loopback or the unspecified address, or has no host, they include localhost, 127.0.0.1 and ::1 with its
-// port. An address that cannot be parsed has no origin.
+// Origins returns the origins of the service's own pages: of its public URL, and of the address that it listens on. For
+// all addresses or loopback, they include localhost, 127.0.0.1 and ::1 with the port. An unreadable address has none.
 func Origins(publicURL, listen string) []string {
 	var list []string
 	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {
@@ -334,8 +332,9 @@ func Origins(publicURL, listen string) []string {
 		return list
 	}
 	hosts := []string{host}
-	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || host == "" || err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+	ip, _ := netip.ParseAddr(host) // a name has the zero Addr, which is neither loopback nor unspecified
+	listensOnAll := host == "" || ip.IsUnspecified()
+	if listensOnAll || host == "localhost" || ip.IsLoopback() {
 		hosts = append(hosts, "localhost", "127.0.0.1", "::1")
 	}
 	for _, host := range hosts {

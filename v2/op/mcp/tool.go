@@ -100,8 +100,8 @@ func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 	return t, err
 }
 
-// encode returns the tool in JSON, without an output schema if output is nil. It omits what the instructions state for
-// all tools, and bounds that a rejected call would report anyway.
+// encode returns the tool in JSON, without an output schema if output is nil. To be short, the input schema has no
+// examples, and no patterns and upper bounds of lengths, which the error of a rejected call names anyway.
 func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]byte, error) {
 	input, err := openapi.ClosedObject(members)
 	if err != nil {
@@ -288,8 +288,8 @@ func (r rights) allow(m *op.Meta) bool {
 // shows reports whether the view lists the operation.
 func (v view) shows(m *op.Meta) bool { return v.toolsets[m.Resource()] && v.allow(m) }
 
-// toolsetsOf returns the toolsets that a request names in ?toolsets, or else in the header X-MCP-Toolsets; the default
-// ones if it names none, and InvalidRequest for an unknown name.
+// toolsetsOf returns the toolsets that a request names in ?toolsets, or else in the header X-MCP-Toolsets. The name
+// allToolsets selects all. Without a name it returns the default ones, and for an unknown one InvalidRequest.
 func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
 	list := cmp.Or(r.URL.Query().Get("toolsets"), r.Header.Get("X-MCP-Toolsets"))
 	if strings.TrimSpace(list) == "" {
@@ -305,7 +305,7 @@ func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
 			names := slices.Sorted(maps.Keys(s.all))
 			return nil, domain.ErrInvalid("toolsets", "must be all, or of "+strings.Join(names, ", "))
 		}
-		selected[name] = true
+		selected[name] = true // a blank item selects nothing
 	}
 	return selected, nil
 }

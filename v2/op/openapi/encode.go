@@ -98,8 +98,8 @@ func orderMembers(value jsontext.Value, order []string) (jsontext.Value, error) 
 	return value, nil
 }
 
-// orderObject returns a JSON object with its members as order lists them and others last, alphabetically; their values
-// are ordered by orderMembers. A nil order means memberOrder.
+// orderObject returns a JSON object with the members of order first (nil means memberOrder), and others alphabetically.
+// The member declaredOrder, which it removes, is the order of the properties. orderMembers orders the values.
 func orderObject(value jsontext.Value, order []string) (_ jsontext.Value, err error) {
 	members := map[string]jsontext.Value{}
 	if err := json.Unmarshal(value, &members); err != nil {
@@ -137,7 +137,7 @@ func orderObject(value jsontext.Value, order []string) (_ jsontext.Value, err er
 			valueOrder = properties
 		}
 		member := members[name]
-		// The keyword example keeps the order of its members. In an object with an order, it is the name of a property.
+		// The value of the keyword example keeps its order. Below properties, which have an order, it is only a name.
 		if name != "example" || hasOrder {
 			if member, err = orderMembers(member, valueOrder); err != nil {
 				return nil, err

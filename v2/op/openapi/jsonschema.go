@@ -67,9 +67,10 @@ func JSONSchema(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema)) ([]byt
 	return orderMembers(text, nil)
 }
 
-// inline returns a copy of a schema with copies of components in place of references, and commonSchema in place of a
-// union. It makes a list of an example, removes extensions other than declaredOrder, and calls simplify, unless that is
-// nil, for each schema. within are the components around the schema: a reference to one of them is an error.
+// inline returns a copy of a schema with copies of components in place of references, commonSchema in place of a union,
+// lists in place of examples, and parts merged (flattenSingle). It removes extensions other than declaredOrder, and
+// calls simplify, if not nil, for each schema. A reference to one of within, the components around the schema, is an
+// error.
 func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []string) (*openapi3.SchemaRef, error) {
 	if ref.Ref != "" {
 		if slices.Contains(within, ref.Ref) {
@@ -119,8 +120,8 @@ func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []s
 // flattenSingle merges the only schema of an allOf, or of an anyOf with null, into own, the schema that has it: own
 // takes the keywords that it does not have itself.
 func flattenSingle(own *openapi3.Schema) {
-	parts := slices.Concat(own.AllOf, own.AnyOf)
-	// With null, a schema is merged only if it has a type, so that null can be added to that.
+	parts := slices.Concat(own.AllOf, own.AnyOf) // one of the two is empty
+	// A schema or null is merged only if the schema has a type: null is added to that.
 	orNull := len(own.AnyOf) == 2 && own.AnyOf[1].Value.Type.Is(openapi3.TypeNull) && parts[0].Value.Type != nil
 	if len(own.AllOf) != 1 && !orNull {
 		return

@@ -32,7 +32,7 @@ type Document struct {
 	Error reflect.Type
 	// Lenient says that bodies may have unknown members, and null for optional ones (decisions 2.5).
 	Lenient bool
-	// OpenAPI30 selects OpenAPI 3.0, with enums inline; other documents are of 3.1, with enums as components.
+	// OpenAPI30 selects OpenAPI 3.0 with enums inline, for v1; other documents are of 3.1, with enums as components.
 	OpenAPI30 bool
 	// Tags describe the resources, in the order of the document.
 	Tags []op.Tag
@@ -258,7 +258,7 @@ func (b *builder) addTags() {
 }
 
 // extensions returns the x- members of an operation for properties that OpenAPI cannot express: scope, release, limit
-// per client and badges.
+// per client, and badges for the scope, the release and a Starred operation.
 func extensions(o Operation) map[string]any {
 	out := map[string]any{}
 	var badges []map[string]string

@@ -275,7 +275,7 @@ func (m *mapper) member(f field, d direction) (property, error) {
 		p.schema = m.orNull(p.schema)
 	}
 	if own := p.schema.Value; own.Default != nil && !m.source.OpenAPI30 {
-		// openapi-typescript makes a member with a default required, unless the default is within an allOf.
+		// openapi-typescript requires a member whose default is outside of an allOf. The form of 3.0 documents is fixed.
 		inner := *own
 		inner.Description, inner.Extensions = "", nil
 		p.schema = (&openapi3.Schema{
@@ -293,7 +293,7 @@ func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 		return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null}}).NewRef()
 	case len(schema.AllOf) == 1: // a wrapped reference (annotate)
 		schema.AllOf, schema.AnyOf = nil, append(schema.AllOf, null)
-	case !m.source.OpenAPI30: // in which each enum is a component, so schema has none
+	case !m.source.OpenAPI30: // 3.1: enums are components, so schema lists no values to add null to
 		*schema.Type = append(*schema.Type, openapi3.TypeNull)
 	default:
 		schema.Nullable = true

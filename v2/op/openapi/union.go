@@ -23,11 +23,11 @@ func formName(f op.Form, union string) string {
 }
 
 // union returns a reference to the component of a union, a type with several forms. The first call for a type adds it
-// to m.unions, and adds its component and one for each form. There the discriminator has the form's value only.
+// to m.unions, and adds its component and one for each form, in which the discriminator has the form's value only.
 func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.SchemaRef, error) {
 	key := component{t, output}
 	if _, known := m.components[key]; known {
-		return m.component(name, key, nil)
+		return m.component(name, key, nil /* added before */)
 	}
 	member, forms := zero.Forms()
 	discriminator := &openapi3.Discriminator{PropertyName: member, Mapping: map[string]openapi3.MappingRef{}}
