@@ -131,9 +131,8 @@ func windowOf(sealer domain.CursorSealer, binding string, query any) (domain.Win
 	return w, nil
 }
 
-// pagingOf returns the index in a list's input of part, the Paging or FeedQuery that its query embeds. It fails if
-// there is none, or if no request sets some field, so that cursors cannot be bound to it; json:"-" exempts a field of
-// in.
+// pagingOf returns the index in a list's input of part, the Paging or FeedQuery that its query embeds. It fails without
+// such a part, or for a field that no request sets, as no cursor can be bound to it. In in, json:"-" exempts a field.
 func pagingOf(in, part reflect.Type) ([]int, error) {
 	for _, f := range reflect.VisibleFields(in) {
 		if !slices.Contains([]string{"Path", "Query", "Body"}, f.Name) && f.Tag.Get("json") != "-" {

@@ -41,8 +41,8 @@ func (t *turn) acquireForOthers(ctx context.Context, n int64) error {
 // receiveBounded reads a body of the declared length; -1 if none is declared. A body over op.MaxBody is
 // PayloadTooLarge, and one that ends early InvalidRequest. Each byte takes weight units of the shares of the key, the
 // partner and the process. They are acquired in a few steps (nextStep) as bytes arrive; only those of the key are
-// acquired at once if the length is declared. A large body takes a quarter more of the partner and the process, for the
-// garbage that parsing leaves.
+// acquired at once if the length is declared. The last step of a large body takes a quarter more of the partner and the
+// process, for the garbage that parsing leaves.
 func (t *turn) receiveBounded(ctx context.Context, body io.Reader, length, weight int64) ([]byte, error) {
 	maxLen := length
 	switch {

@@ -57,7 +57,7 @@ type budgets struct {
 	sharedIsDown atomic.Bool // whether the last call to the shared store failed
 }
 
-// newBudgets returns budgets in a shared store, with a local one as fallback; in the local one only if shared is nil.
+// newBudgets returns budgets in a shared store, with a local one as fallback. If shared is nil, all are local.
 func newBudgets(shared Store, clock domain.Clock, log *slog.Logger) *budgets {
 	local := newMemory(clock)
 	if shared == nil {

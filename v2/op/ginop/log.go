@@ -97,7 +97,7 @@ func causeOf(err error) string {
 	return ""
 }
 
-// truncateText returns the first n bytes of a text, cut at a character boundary.
+// truncateText returns the first n bytes of a text, without a character that is cut.
 func truncateText(text string, n int) string {
 	if len(text) <= n {
 		return text

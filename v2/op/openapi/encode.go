@@ -64,7 +64,7 @@ func YAML(doc *openapi3.T) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// useBlockStyle removes the flow style of JSON from all nodes of a tree but empty maps and lists.
+// useBlockStyle removes the style of JSON (flow, quotes) from all nodes of a tree but empty maps and lists.
 func useBlockStyle(n *yaml.Node) {
 	isEmpty := len(n.Content) == 0 && n.Kind != yaml.ScalarNode // {} and [] have no block style
 	if !isEmpty {

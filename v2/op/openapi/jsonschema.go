@@ -69,7 +69,7 @@ func JSONSchema(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema)) ([]byt
 
 // inline returns a copy of a schema with copies of components in place of references, commonSchema in place of a union,
 // lists in place of examples, and parts merged (flattenSingle). It removes extensions other than declaredOrder, and
-// calls simplify, if not nil, for each schema. A reference to one of within, the components around the schema, is an
+// calls simplify, if not nil, for each schema. within are the components around the schema; a reference to one is an
 // error.
 func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []string) (*openapi3.SchemaRef, error) {
 	if ref.Ref != "" {

@@ -81,7 +81,7 @@ func optionalHeader(about string, schema *openapi3.Schema) *openapi3.HeaderRef {
 func integerFrom(low float64) *openapi3.Schema { return openapi3.NewIntegerSchema().WithMin(low) }
 
 // headers returns the headers of a response with the status: those of every response, X-API-Key-Expires except for 401,
-// and Retry-After for 429 and 503. It is optional for 409 and 410, which have it only if the error is temporary.
+// and Retry-After for 429 and 503. For 409 and 410 Retry-After is optional, as only temporary errors have it.
 func (b *builder) headers(status int) openapi3.Headers {
 	shared := b.doc.Components.Headers
 	out := openapi3.Headers{}
