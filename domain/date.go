@@ -34,9 +34,7 @@ func DateOf(t time.Time) Date {
 }
 
 // UntilTomorrow returns the time from now to the start of the next day (UTC).
-func UntilTomorrow(now time.Time) time.Duration {
-	return DateOf(now).AddDays(1).Time().Sub(now)
-}
+func UntilTomorrow(now time.Time) time.Duration { return DateOf(now).AddDays(1).Time().Sub(now) }
 
 // ParseDate parses a day in the form 2006-01-02, but rejects the year 0. 0001-01-01 becomes the zero Date.
 func ParseDate(text string) (Date, error) {
@@ -51,9 +49,7 @@ func ParseDate(text string) (Date, error) {
 func (d Date) IsZero() bool { return d == Date{} }
 
 // Time returns the start of the day, in UTC.
-func (d Date) Time() time.Time {
-	return time.Unix((int64(d.days)-daysToUnix)*secondsPerDay, 0).UTC()
-}
+func (d Date) Time() time.Time { return time.Unix((int64(d.days)-daysToUnix)*secondsPerDay, 0).UTC() }
 
 // AddDays returns the day that is n days later or, if n is negative, earlier. The result is clamped to the range of
 // Date.

@@ -68,9 +68,7 @@ type BySeverity struct {
 }
 
 // ErrNoDarkWeb returns the error for a client without Dark Web Monitoring.
-func ErrNoDarkWeb() *Error {
-	return ErrForbidden("Dark Web Monitoring is not enabled for this client")
-}
+func ErrNoDarkWeb() *Error { return ErrForbidden("Dark Web Monitoring is not enabled for this client") }
 
 // Severity is the severity of an exposure.
 type Severity string

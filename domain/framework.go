@@ -148,7 +148,7 @@ type Requirement struct {
 	Detail string
 }
 
-// FrameworkByID returns a framework of the catalogue, and false if there is none with the id.
+// FrameworkByID returns a framework of the catalogue, which is sorted by id; false if there is none with the id.
 func FrameworkByID(id string) (Framework, bool) {
 	i, found := slices.BinarySearchFunc(Frameworks, id, func(f Framework, id string) int {
 		return strings.Compare(f.ID, id)

@@ -131,8 +131,8 @@ func (id ID[K]) String() string {
 // AppendText appends the id in the form of v2. It never fails.
 func (id ID[K]) AppendText(b []byte) ([]byte, error) { return appendID(b, id.Prefix(), id), nil }
 
-// appendID appends an id in the form of v2: the prefix, an underscore, and the UUID in 26 digits of base32. The digits
-// of the zero bytes before the UUID (see crockford) are omitted.
+// appendID appends an id in the form of v2: the prefix, an underscore, and the UUID in 26 digits of base32. Zero bytes
+// before the UUID put the spare bits into its first digit, not the last one. The digits of these bytes are omitted.
 func appendID(b []byte, prefix string, id [16]byte) []byte {
 	var padded [idPadding + len(id)]byte
 	var text [len(zeros) + digits]byte
@@ -144,7 +144,7 @@ func appendID(b []byte, prefix string, id [16]byte) []byte {
 // MarshalText returns the id in the form of v2. It never fails.
 func (id ID[K]) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
-// UnmarshalText parses an id of this kind in the form of v2. Only the canonical form is valid.
+// UnmarshalText parses an id of this kind in the canonical form of v2. zeros are the digits that appendID omits.
 func (id *ID[K]) UnmarshalText(text []byte) error {
 	code, ok := strings.CutPrefix(string(text), id.Prefix()+"_")
 	if !ok || len(code) != digits || code[0] > '7' { // which would overflow 128 bits

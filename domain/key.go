@@ -63,11 +63,11 @@ func MayBeAPIKey(text string) bool {
 		return name != "" && strings.Trim(name, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 	}
 	secret, ok := strings.CutPrefix(text, oldKeyStart)
-	if !ok || len(secret) != base64.RawURLEncoding.EncodedLen(32) || strings.ContainsAny(secret, "\r\n") {
+	if !ok || len(secret) != base64.RawURLEncoding.EncodedLen(32) {
 		return false
 	}
 	_, err := base64.RawURLEncoding.Strict().DecodeString(secret)
-	return err == nil
+	return err == nil && !strings.ContainsAny(secret, "\r\n") // decoding ignores these
 }
 
 // APIKeyPrefix returns the part of a key that is stored in clear and shown in lists: its start, such as papi_, and

@@ -57,8 +57,8 @@ type ReportedEmailFilter struct {
 // ClassificationLife is how long a classification is kept for users who report the same message later.
 const ClassificationLife = 400 * 24 * time.Hour
 
-// MessageKey returns a Message-ID in the form in which ids are compared: without the
-// white space around it, a leading < with its closing >, and the white space in these.
+// MessageKey returns a Message-ID in the form in which ids are compared: without white space around it, without a
+// leading < and the > that closes it, and without white space inside of these.
 func MessageKey(id string) string {
 	id = strings.TrimSpace(id)
 	if inner, ok := strings.CutPrefix(id, "<"); ok {

@@ -136,7 +136,7 @@ func (r *Result) FellAt() *time.Time {
 // Counts returns the counts, each 0 or 1, that the result adds to the counters of the day on which it was sent; all are
 // 0 if it was not sent. An opened attachment counts as a click.
 func (r *Result) Counts() (c PhishingCounts) {
-	if r.SentAt == nil {
+	if r.SentAt == nil { // also of every failed mail
 		return c
 	}
 	c.Sent, c.Reported = 1, oneIf(r.Reported)

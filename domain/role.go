@@ -141,9 +141,7 @@ func wordsOf(text string) words {
 }
 
 // has reports whether the text contains the phrase: lower-case words with single spaces between them.
-func (w words) has(phrase string) bool {
-	return strings.Contains(string(w), " "+phrase+" ")
-}
+func (w words) has(phrase string) bool { return strings.Contains(string(w), " "+phrase+" ") }
 
 // isChief reports whether the text contains one of chiefs, or "chief" with a later "officer".
 func (w words) isChief() bool {

@@ -94,8 +94,8 @@ const (
 	guardFew   = 5
 )
 
-// SyncGuarded reports whether the guard stops a run because it would deactivate more than guardFew of the directory's
-// active users, and more than guardShare percent of them. users is the number of them.
+// SyncGuarded reports whether the guard stops a run that would deactivate so many users: more than guardFew, and more
+// than guardShare percent of users, the number of the directory's active users.
 func SyncGuarded(deactivated, users int) bool {
 	return deactivated > guardFew && 100*deactivated > guardShare*users
 }
@@ -219,8 +219,7 @@ func (r *AccountRecord) Address() (string, bool) {
 // or if the email, the job title or the department has changed. WithAccount does not change the user's group.
 func (u User) WithAccount(r *AccountRecord, source UserSource, email string) User {
 	before := u
-	// set and setNullable set a field of the user to a value of the account, unless that is nil or the field is an
-	// override.
+	// set and setNullable set a field of the user, unless the account's value is nil or the field was set by hand.
 	set := func(field string, target, value *string) {
 		if value != nil && !slices.Contains(u.Overrides, field) {
 			*target = *value
@@ -240,8 +239,9 @@ func (u User) WithAccount(r *AccountRecord, source UserSource, email string) Use
 		u.Language = *r.Language
 	}
 	if !slices.Contains(u.Overrides, "status") {
-		if u.Status = Active; !r.Wanted() {
-			u.Status = Inactive
+		u.Status = Inactive
+		if r.Wanted() {
+			u.Status = Active
 		}
 	}
 	u.Email, u.Source = email, source
@@ -276,7 +276,7 @@ func (r *AccountRecord) Wanted() bool {
 }
 
 // BlankAccount returns the record into which a full read of an account is merged. A property that the read does not
-// return keeps the value here, which means that the account does not have it.
+// return keeps its value here: false or empty, but an account is enabled, and its language is English.
 func BlankAccount() AccountRecord {
 	return AccountRecord{
 		Gone: new(false), Guest: new(false), Enabled: new(true), Email: new(""), First: new(""), Last: new(""),

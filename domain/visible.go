@@ -68,7 +68,7 @@ func (e *Escaper) AppendRest(b, rest []byte) []byte {
 	return b
 }
 
-// isVisible reports whether a character is not escaped. A selector of an emoji is visible only after a visible one.
+// isVisible reports whether a character is not escaped. A selector of an emoji stays after a visible character.
 func (e *Escaper) isVisible(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

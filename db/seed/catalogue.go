@@ -75,6 +75,9 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 // ownTemplates returns the service's own templates by language. inTx has loaded them into the database.
 func ownTemplates() (map[domain.Language][]*template, error) {
 	own, err := db.OwnTemplates()
+	if err != nil {
+		return nil, err
+	}
 	templates := map[domain.Language][]*template{}
 	for i := range own {
 		t := &own[i]
@@ -84,5 +87,5 @@ func ownTemplates() (map[domain.Language][]*template, error) {
 		}
 		templates[t.Language] = append(templates[t.Language], &template{id: t.ID, from: from.Address, subject: t.Subject})
 	}
-	return templates, err // of OwnTemplates, which then returns none
+	return templates, nil
 }

@@ -83,11 +83,11 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 		return err
 	}
 	g := &generator{random: newRandom(demoStream, 0), today: today, catalogue: catalogue}
-	g.shift = today.Time().Sub(ExampleDay.Time())
+	g.shift = today.Time().Sub(ExampleDay.Time()) // so that the ids are the same on every day
 	w := &writer{db: d}
 	everyRole := []domain.AdminRole{domain.OwnerRole, domain.FullRole, domain.ViewerRole}
-	first := g.newPartner(ctx, w, DemoPartner, "northlight.example", 1100, everyRole...)
-	second := g.newPartner(ctx, w, OtherDemoPartner, "tidewater.example", 400, everyRole...)
+	first := g.newPartner(ctx, w, DemoPartner, "northlight.example", 1100 /* daysOld */, everyRole...)
+	second := g.newPartner(ctx, w, OtherDemoPartner, "tidewater.example", 400 /* daysOld */, everyRole...)
 
 	clients := g.newDemoClients(first.ID, demoClients)
 	others := g.newDemoClients(second.ID, otherDemoClients)
@@ -117,8 +117,8 @@ func (g *generator) newPartner(
 	for i, role := range roles {
 		admins = append(admins, g.newAdmin(p.ID, nil, domainName, role, at.AddDate(0, 0, 30*i)))
 	}
-	copyRows(ctx, w, just(p), just)
-	copyRows(ctx, w, admins, just)
+	copyAll(ctx, w, p)
+	copyAll(ctx, w, admins...)
 	return p
 }
 
@@ -131,8 +131,7 @@ func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) 
 			directory: d.directory, noDarkWeb: d.noDarkWeb, language: d.language,
 		})
 		if i%3 == 0 { // some have an external id
-			external := fmt.Sprintf("PSA-%04d", 1001+i)
-			c.ExternalID = &external
+			c.ExternalID = new(fmt.Sprintf("PSA-%04d", 1001+i))
 		}
 		g.addUsers(c, d.language, d.users)
 		if d.showcase {
@@ -184,10 +183,10 @@ func (w *writer) writeDemoKeys(ctx context.Context, g *generator, first, second 
 		at := k.partner.CreatedAt.Add(time.Duration(i+1) * time.Minute)
 		id := newID[domain.KeyKind](g.random, at)
 		// The whole text is the prefix, because the key is not secret and short prefixes of the keys would be equal.
-		copyRows(ctx, w, just(db.KeyRow{
+		copyAll(ctx, w, db.KeyRow{
 			ID: id, PartnerID: k.partner.ID, Name: k.text, Prefix: k.text, Digest: db.KeyDigest(k.text),
 			AllClients: k.clients == nil, Scopes: k.scopes, Networks: []netip.Prefix{}, Demo: true, CreatedAt: at,
-		}), just)
+		})
 		copyRows(ctx, w, k.clients, func(c *client) []keyClient { return just(keyClient{KeyID: id, ClientID: c.ID}) })
 	}
 }

@@ -14,14 +14,14 @@ import (
 // nothing. The ids are of a random stream of their own, so that adding these objects did not change the ids of others.
 func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {
 	ids := newRandom(eventStream, 0)
-	ids.shift = shift
+	ids.shift = shift // as for all ids of the demonstration
 	at := func(daysAgo, hour int) time.Time {
 		return today.AddDays(-daysAgo).Time().Add(time.Duration(hour) * time.Hour)
 	}
 
 	w.exec(ctx, "queue scheduled mails", `INSERT INTO outbox (client_id, id, kind, urgency, due_at)
-		SELECT client_id, id, ?, 2, send_at FROM phishing_results WHERE client_id = ? AND status = 'scheduled' ORDER BY id`,
-		db.SimulatedMail, c.ID)
+		SELECT client_id, id, ?, 2 AS urgency, send_at FROM phishing_results
+		WHERE client_id = ? AND status = 'scheduled' ORDER BY id`, db.SimulatedMail, c.ID)
 
 	for daysAgo := 3; daysAgo > 0; daysAgo-- {
 		queued := at(daysAgo, 2)
@@ -36,7 +36,7 @@ func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domai
 	}
 
 	updated := at(1, 9)
-	var event domain.EventID // after the loop the last one, which the delivery is of
+	var event domain.EventID // after the loop it is the last event, which was delivered
 	for i, u := range c.active(anyUser)[:3] {
 		event = newID[domain.EventKind](ids, updated)
 		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at, recorded_at)
@@ -55,6 +55,7 @@ func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domai
 		"partner": c.Partner, "id": hook, "type": domain.UserUpdated, "client": c.ID,
 		"created": at(40, 9), "last": at(1, 10), "prefix": demoKeys.All,
 	})
+	// Position 0 is that of no event: the delivered one is not published yet.
 	w.exec(ctx, "add a delivery", `INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type,
 			status, created_at, queued_at, due_at, first_try_at, tries)
 		VALUES (@webhook, @id, @partner, 0, @client, @event, @type, 'succeeded', @at, @at, @at, @at,
@@ -64,10 +65,13 @@ func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domai
 	})
 }
 
-// SealSubscription gives a secret to each subscription without one. Only the demonstration's has none: it is created
-// before there is an encryption key. seal seals a secret for a context.
+// SealSubscription gives a secret to each subscription without one. Only that of the demonstration has none: it is
+// created before there is an encryption key. seal encrypts a secret, with a context that is authenticated.
 func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []byte) ([]byte, error)) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for a subscription without a secret", pg.SQL("SELECT id FROM webhooks WHERE secret = ''"))
+	if err != nil {
+		return err
+	}
 	for _, id := range ids {
 		sealed, err := seal([]byte(domain.NewWebhookSecret()), domain.WebhookSecretContext(id))
 		if err != nil {
@@ -78,5 +82,5 @@ func SealSubscription(ctx context.Context, d *db.DB, seal func(plain, context []
 			return err
 		}
 	}
-	return err // of the query, which then has no rows
+	return nil
 }

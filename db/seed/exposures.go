@@ -34,7 +34,7 @@ func breaches() []db.BreachRow {
 	for i, b := range list {
 		on, _ := domain.ParseDate(b.on) // the dates above are valid
 		all[i] = db.BreachRow{Breach: domain.Breach{Name: b.name, Title: b.title, On: &on, DataClasses: b.classes,
-			SpamList: b.spam, Severity: domain.SeverityOf(b.classes, false, b.spam)}}
+			SpamList: b.spam, Severity: domain.SeverityOf(b.classes, false /* sensitive */, b.spam)}}
 		if b.domain != "" {
 			all[i].Domain = &b.domain
 		}

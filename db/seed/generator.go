@@ -95,7 +95,7 @@ func (g *generator) addScoreHistory(c *client) {
 		day := &c.history[days-1-age]
 		day.ClientID, day.Day, day.AverageScore, day.ActiveUsers = c.ID, g.today.AddDays(-age), score, active
 		active -= c.joined[age]
-		if c.ActiveUsers > 0 {
+		if c.ActiveUsers > 0 { // without users it stays the baseline
 			score = min(max(score+g.between(-4, 4), 0), 1000)
 		}
 	}

@@ -223,17 +223,17 @@ type largeClient struct {
 }
 
 // client generates the i-th client of a run, with a number of users without history and, if more than four are active,
-// a collection and a policy. The clients were created at even intervals, the first one oldestClient days ago. Random
-// values for mails are of a stream of their own, so that the other data are the same without mails.
+// a collection and a policy. The clients were created at even intervals, from oldestClient to about youngestClient days
+// ago. Random values for mails are of a stream of their own, so that the other data are the same without mails.
 func (r *largeRun) client(i, users int) *largeClient {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
 	industry := oneOf(g.random, secondWords)
-	age := oldestClient - ((oldestClient-youngestClient)*i+r.size.Clients-1)/r.size.Clients
+	younger := ((oldestClient-youngestClient)*i + r.size.Clients - 1) / r.size.Clients // rounded up
 	spec := clientSpec{
 		partner: r.partner, industry: industry,
 		name:      fmt.Sprintf("%s %s %05d", oneOf(g.random, firstWords), industry, number),
-		created:   r.today.AddDays(-age),
+		created:   r.today.AddDays(younger - oldestClient),
 		directory: oneOf(g.random, []domain.Directory{domain.Microsoft, domain.Microsoft, domain.Google, ""}),
 		noDarkWeb: g.chance(0.1),
 		language: oneOf(g.random, []domain.Language{domain.English, domain.English, domain.English, domain.Spanish,
@@ -243,7 +243,7 @@ func (r *largeRun) client(i, users int) *largeClient {
 	g.addUsers(c, spec.language, users)
 	if everybody := c.active(anyUser); len(everybody) > 4 {
 		g.addCollection(c, "New starters", "", domain.ByDashboard, everybody[len(everybody)*9/10:])
-		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 2, everybody[:len(everybody)/4])
+		g.addPolicy(c, "Acceptable use", domain.TenantScope, c.ID, 2 /* version */, everybody[:len(everybody)/4])
 	}
 	result := &largeClient{client: c, g: g}
 	if r.size.Mails {
@@ -257,7 +257,7 @@ func (r *largeRun) client(i, users int) *largeClient {
 func (c *largeClient) next(n int) []*user {
 	n = min(n, len(c.users))
 	users := slices.Clone(c.users[:n])
-	clear(c.users[:n])
+	clear(c.users[:n]) // so that their memory can be reused after they are written
 	c.users = c.users[n:]
 	c.g.addHistory(c.client, users, 60)
 	if c.mails != nil {

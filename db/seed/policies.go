@@ -29,7 +29,8 @@ func (g *generator) addPolicy(
 	return &c.policies[len(c.policies)-1]
 }
 
-// addSignature adds a user's signature of a policy, at random valid, expired or of the previous version, or none.
+// addSignature adds a user's signature of a policy, at random valid, expired or of the previous version, or none. It
+// adds only one that is after the days on which the user and the policy were created.
 func (g *generator) addSignature(p *policy, u *user) {
 	version, daysAgo := p.Version, g.between(1, min(p.RenewalDays-5, 360))
 	switch roll := g.Float64(); {

@@ -33,8 +33,8 @@ func (g *generator) addShowcaseReports(c *client) {
 		c.reports = append(c.reports, report)
 	}
 
-	// The documentation names a report. The values of g depend on leap years, so the ids and times have their own
-	// stream.
+	// The documentation names a report, but the values of g depend on leap years. So the ids and times above are
+	// replaced with those of another stream. They are drawn nevertheless, to keep the later values of g as they were.
 	ids := newRandom(reportStream, 0)
 	ids.shift = g.shift
 	for i := range c.reports {

@@ -103,7 +103,7 @@ func (g *generator) addShowcaseTraining(c *client) {
 		late.FromProgram = true
 		overdue.training = append(overdue.training, late)
 
-		done := late
+		done := late // as that of the other user, but completed
 		done.owner, done.CompletedAt = finished.owner(), g.at(yesterday.AddDays(-3*i))
 		finished.training = append(finished.training, done)
 
@@ -119,7 +119,8 @@ func (g *generator) addShowcaseTraining(c *client) {
 	}
 
 	for _, u := range []*user{finished, overdue, renewed} {
-		ofProgram := len(u.training) // the courses of frameworks follow, and are all completed
+		ofProgram := len(u.training)
+		// The courses of frameworks get one round each, as a zero behaviour completes nothing. Then all are completed.
 		g.addFrameworkTraining(u, c, behaviour{})
 		for i := ofProgram; i < len(u.training); i++ {
 			u.training[i].CompletedAt = g.at(yesterday)

@@ -111,7 +111,7 @@ func (u *user) computeTotals(today domain.Date) {
 	}
 }
 
-// countSimulations counts the user's simulated mails, also those of the last 365 days, and adds the signals.
+// countSimulations counts the user's simulated mails, also those of 365 days, adds the signals, and raises UpdatedAt.
 func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.simulations {
 		mail := &u.simulations[i]
@@ -138,12 +138,12 @@ func appendDay(days *[]domain.Date, at *time.Time) {
 	}
 }
 
-// countTraining determines the user's next course, marks overdue courses as noted, and adds the signals.
+// countTraining finds the next course, notes which due dates have passed, adds the signals, and raises UpdatedAt.
 func (u *user) countTraining(s *domain.RiskSignals, today domain.Date) {
 	var next *assignment
 	for i := range u.training {
 		a := &u.training[i]
-		a.OverdueNoted = a.DueOn.Before(today) // so that courses that are overdue already cause no event
+		a.OverdueNoted = a.DueOn.Before(today) // a noted course causes no event
 		u.UpdatedAt = latestTime(u.UpdatedAt, a.AssignedAt, a.CompletedAt)
 		if !a.CompletedAt.IsZero() {
 			appendDay(&s.Completions, &a.CompletedAt)
@@ -168,7 +168,7 @@ func (a *assignment) compareDue(b *assignment) int {
 		slices.Compare(a.CourseID[:], b.CourseID[:]))
 }
 
-// countReports adds the signals of the user's reports of real mails.
+// countReports adds the signals of the user's reports of real mails, and raises UpdatedAt.
 func (u *user) countReports(s *domain.RiskSignals) {
 	for i := range u.reported {
 		mail := &u.reported[i]
@@ -184,8 +184,8 @@ func (u *user) countReports(s *domain.RiskSignals) {
 	}
 }
 
-// countExposures adds the signals of the user's exposures: critical ones are of passwords, high ones of personal data,
-// medium ones of basic data.
+// countExposures adds the signals of the user's exposures, and raises UpdatedAt. Critical exposures are of passwords,
+// high ones of personal data, medium ones of basic data.
 func (u *user) countExposures(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.exposures {
 		e := &u.exposures[i]

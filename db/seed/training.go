@@ -29,8 +29,8 @@ func (u *user) newAssignment(spec courseSpec, at time.Time) assignment {
 	}
 }
 
-// addAssignments adds all rounds of a course of a user: the first one at a time, and one whenever the renewal time
-// after a completion has passed. The reason is the framework assignment f or, if it is nil, the program.
+// addAssignments adds all rounds of a user's course: the first one assigned at the time at, and for an active user one
+// more whenever a completion is spec.Months old. The reason is the framework assignment f or, if nil, the program.
 func (g *generator) addAssignments(u *user, spec courseSpec, b behaviour, at time.Time, f *db.FrameworkRow) {
 	a := u.newAssignment(spec, at)
 	a.FromProgram = f == nil
@@ -49,7 +49,7 @@ func (g *generator) addAssignments(u *user, spec courseSpec, b behaviour, at tim
 			return
 		}
 		u.training[len(u.training)-1].Superseded = true
-		a.AssignedAt, a.DueOn = renewedOn.Time(), renewedOn.AddDays(30)
+		a.AssignedAt, a.DueOn = renewedOn.Time(), renewedOn.AddDays(30) // renewals are due in 30 days
 	}
 }
 

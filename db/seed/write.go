@@ -34,8 +34,11 @@ func flat[P, T any](list []P, rowsOf func(P) []T) (all []T) {
 	return all
 }
 
-// just returns a list of one row, for rows without a parent.
+// just returns a list of one row.
 func just[Row any](row Row) []Row { return []Row{row} }
+
+// copyAll copies rows into their table. After an error of w it does nothing.
+func copyAll[Row any](ctx context.Context, w *writer, rows ...Row) { copyRows(ctx, w, rows, just[Row]) }
 
 // exec executes a statement, which action names in errors. After an error of w it does nothing.
 func (w *writer) exec(ctx context.Context, action, query string, args ...any) {

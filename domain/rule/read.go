@@ -28,8 +28,8 @@ type Reader struct {
 	Skip string
 }
 
-// Read reads text into the struct that dst points to, and adds the text's faults to f. given has a key for each known
-// member of the text, and for Skip: true or, for a null with NullIsAbsent, false. It is nil if text is no JSON object.
+// Read reads text into the struct that dst points to, and adds the text's faults to f. given has the members of text
+// that are known or Skip: false for a null with NullIsAbsent, else true. It is nil if text is no JSON object.
 func (r Reader) Read(text []byte, dst any, f *Faults) (given map[string]bool) {
 	if !checkObject(text, f) {
 		return nil
@@ -51,9 +51,10 @@ type valueReader struct {
 }
 
 // value reads the next value into v, which may be an Optional or a pointer. maxItems is the maximum number of items of
-// an array; 0 for no limit. It returns an error for malformed JSON only; everything else is a fault.
+// an array; 0 for no limit. A value that is not valid for v is added to the faults; only malformed JSON is an error.
 func (r *valueReader) value(v reflect.Value, maxItems int) error {
-	if r.dec.PeekKind() == 'n' {
+	kind := r.dec.PeekKind()
+	if kind == 'n' {
 		return r.null(v)
 	}
 	if o, ok := v.Addr().Interface().(domain.AnyOptional); ok {
@@ -64,9 +65,8 @@ func (r *valueReader) value(v reflect.Value, maxItems int) error {
 		v = v.Elem()
 	}
 
-	kind := r.dec.PeekKind()
 	switch {
-	// A struct with members may also have a text form, such as domain.ProgramCourse: here it is an object.
+	// A struct with members is read as an object, even if it has a text form as well, such as domain.ProgramCourse.
 	case v.Kind() == reflect.Struct && kind == '{' && (len(membersOf(v.Type())) > 0 || !readsOwnJSON(v.Type())):
 		_, err := r.object(v)
 		return err
@@ -76,24 +76,24 @@ func (r *valueReader) value(v reflect.Value, maxItems int) error {
 	return r.scalar(v)
 }
 
-// null reads a null. It is a fault as an item of an array, and as a member that is not nullable, unless the reader is
-// Lenient or NullIsAbsent. A nullable Optional becomes a given nil. A strict reader also marks a nullable member as
-// blank: if the member is required, Check then says that it must not be null.
+// null reads a null. As an item of an array it is a fault. As a member it is accepted if the reader is Lenient or
+// NullIsAbsent. Otherwise it is a fault if the member is not nullable; a nullable member is marked as blank: if it is
+// required, Check then says that it must not be null. A nullable Optional becomes a given nil.
 func (r *valueReader) null(v reflect.Value) error {
 	if err := r.dec.SkipValue(); err != nil {
 		return err
 	}
 	parent, _ := r.dec.StackIndex(r.dec.StackDepth())
+	acceptsNull := r.Lenient || r.NullIsAbsent
 	nullable := v.Kind() == reflect.Pointer
 	o, isOptional := v.Addr().Interface().(domain.AnyOptional)
-	lenient := r.Lenient || r.NullIsAbsent
 	if isOptional {
 		_, nullable = OptionalElement(v.Type())
 	}
 	switch {
-	case parent == '[', !nullable && !lenient:
+	case parent == '[', !nullable && !acceptsNull:
 		r.fault(notNull)
-	case !lenient:
+	case !acceptsNull:
 		r.faults.markBlank(fieldPath(r.dec.StackPointer()), notNull)
 	}
 	if isOptional && nullable {
@@ -102,9 +102,9 @@ func (r *valueReader) null(v reflect.Value) error {
 	return nil
 }
 
-// object reads the next value, an object, into the struct v. given has a key for each known member: true or, for a null
-// with NullIsAbsent, false. An unknown member, except Skip in the outermost object, and a repeated member are faults
-// unless the reader is Lenient.
+// object reads the next value, an object, into the struct v. given has its members that are known or, in the outermost
+// object, Skip: false for a null with NullIsAbsent, else true. Any other member, and a repeated one, is a fault unless
+// the reader is Lenient.
 func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error) {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error)
 			return nil, err
 		}
 		switch {
-		case declared || repeated:
+		case repeated:
 			r.fault("must be given once")
 		case name == r.Skip && name != "" && r.dec.StackDepth() == 1:
 			given[name] = true
@@ -162,7 +162,7 @@ func (r *valueReader) array(v reflect.Value, maxItems int) error {
 			continue
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
-		if err := r.value(item, 0); err != nil {
+		if err := r.value(item, 0); err != nil { // an array in an array has no limit
 			return err
 		}
 		v.Set(reflect.Append(v, item))
@@ -214,7 +214,7 @@ func unmarshal(raw jsontext.Value, v reflect.Value) error {
 		at, err := domain.ParseTime(string(text))
 		*target = at.Truncate(time.Microsecond) // the precision of PostgreSQL
 		return err
-	case *domain.Time:
+	case *domain.Time: // its UnmarshalText does not truncate
 		return unmarshal(raw, reflect.ValueOf(&target.Time).Elem())
 	case encoding.TextUnmarshaler:
 		return target.UnmarshalText(text)
@@ -232,9 +232,7 @@ func isBlank(v reflect.Value) bool {
 }
 
 // fault adds a fault of the value that was read last.
-func (r *valueReader) fault(message string) {
-	r.faults.Add(fieldPath(r.dec.StackPointer()), message)
-}
+func (r *valueReader) fault(message string) { r.faults.Add(fieldPath(r.dec.StackPointer()), message) }
 
 // readsOwnJSON reports whether a type has an UnmarshalText or an UnmarshalJSON.
 func readsOwnJSON(t reflect.Type) bool {
@@ -293,7 +291,7 @@ const (
 )
 
 // checkObject reports whether a body is exactly one JSON object in UTF-8; if not, it adds a fault. It also adds a fault
-// for each member with a NUL character, which texts in PostgreSQL cannot contain, but still returns true.
+// for each string with a NUL character, which texts in PostgreSQL cannot contain, but still returns true.
 func checkObject(body []byte, f *Faults) bool {
 	refuse := func(message string) bool {
 		f.Add(Whole, message)
@@ -301,7 +299,7 @@ func checkObject(body []byte, f *Faults) bool {
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	if kind := dec.PeekKind(); kind != '{' {
-		if kind != 0 {
+		if kind != 0 { // 0: no value, or malformed JSON
 			return refuse("must be a JSON object")
 		}
 		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
@@ -322,7 +320,7 @@ func checkObject(body []byte, f *Faults) bool {
 		if mayHoldNUL && token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
 			f.Add(fieldPath(dec.StackPointer()), "must not hold a NUL")
 		}
-		if dec.StackDepth() == 0 && dec.PeekKind() != 0 {
+		if dec.StackDepth() == 0 && dec.PeekKind() != 0 { // another value follows the object
 			return refuse("must be one JSON object and nothing after it")
 		}
 	}

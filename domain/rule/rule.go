@@ -151,10 +151,10 @@ type Rules struct {
 	goNames  map[string]string // names of fields by their wire names
 }
 
-// Of returns the rules of a struct type, with those of the structs in it. It registers the Optional types of their
-// fields with checks.
+// Of returns the rules of a struct type, with those of the structs in it. It registers the Optional types of its
+// fields, and of the fields of its structs, with the validator (checks).
 func Of(t reflect.Type) *Rules {
-	r := &Rules{declared: hasRules(t), cleaners: cleanersOf(t, nil), goNames: map[string]string{}}
+	r := &Rules{declared: hasRules(t), cleaners: cleanersOf(t, nil /* the input */), goNames: map[string]string{}}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		r.goNames[WireName(f)] = f.Name
@@ -231,15 +231,15 @@ func hasRules(t reflect.Type) bool {
 
 // faultPath returns the path of a faulty field, in wire names, within the body, the query or the path of the input.
 func faultPath(fault validator.FieldError) string {
-	_, path, _ := strings.Cut(fault.Namespace(), ".")
-	path = "." + path
+	_, path, _ := strings.Cut(fault.Namespace(), ".") // without the name of the input's type
+	path = "." + path                                 // so that the first part has a period before it as well
 	for _, part := range []string{".Body.", ".Query.", ".Path."} {
 		if _, rest, ok := strings.Cut(path, part); ok {
 			path = rest
 			break
 		}
 	}
-	// The namespace has the Go names of embedded structs, which are no wire names.
+	// Names that begin with a capital are the Go names of embedded structs, which are no wire names.
 	parts := strings.Split(path, ".")
 	wireNames := parts[:0]
 	for _, p := range parts {
@@ -250,18 +250,18 @@ func faultPath(fault validator.FieldError) string {
 	return strings.Join(wireNames, ".")
 }
 
-// faultMessage returns the message for the fault of a field. blank is the message if the field is required and the
-// reader found it null or blank; it is empty for any other field.
-func faultMessage(fault validator.FieldError, blank string) string {
+// faultMessage returns the message for the fault of a field. For a field that the reader found null or blank,
+// blankMessage is the message if a rule requires the field; for any other field it is empty.
+func faultMessage(fault validator.FieldError, blankMessage string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
 	case "filled", "required", "required_if":
-		// If blank is empty, the value tells: white space and an empty item are blank, an empty member may be absent.
-		text, _ := fault.Value().(string) // if it is not "", it is white space
-		if isItem := strings.HasSuffix(fault.Namespace(), "]"); blank == "" && (text != "" || isItem) {
+		text, _ := fault.Value().(string)
+		isItem := strings.HasSuffix(fault.Namespace(), "]")
+		if blankMessage == "" && (text != "" || isItem) { // white space, or an empty item: it is given
 			return notBlank
 		}
-		return cmp.Or(blank, Required)
+		return cmp.Or(blankMessage, Required)
 	case "name":
 		text, _ := fault.Value().(string)
 		return domain.CheckName(text)
@@ -347,11 +347,11 @@ func cleanersOf(t reflect.Type, index []int) (list []cleaner) {
 		fieldIndex := slices.Concat(index, f.Index)
 		if element, _ := OptionalElement(f.Type); element != nil {
 			value, _ := f.Type.FieldByName("Value")
-			fieldIndex = append(fieldIndex, value.Index...)
+			fieldIndex = append(fieldIndex, value.Index...) // the text is in the Optional
 		}
 		switch {
 		case f.Type.Kind() == reflect.Struct && WireName(f) == "" && f.IsExported() && !f.Anonymous:
-			list = append(list, cleanersOf(f.Type, fieldIndex)...)
+			list = append(list, cleanersOf(f.Type, fieldIndex)...) // embedded ones: VisibleFields has their fields
 		case slices.Contains(rules, "message_id"):
 			list = append(list, cleaner{fieldIndex, domain.MessageKey})
 		case slices.Contains(rules, "email"):
@@ -367,9 +367,7 @@ func cleanersOf(t reflect.Type, index []int) (list []cleaner) {
 
 // cleanNameUnlessBlank returns a name as domain.CleanName does, but a blank name as it is: the rule filled needs it for
 // the right message.
-func cleanNameUnlessBlank(text string) string {
-	return cmp.Or(domain.CleanName(text), text)
-}
+func cleanNameUnlessBlank(text string) string { return cmp.Or(domain.CleanName(text), text) }
 
 // cleanEmail returns an email address as domain.CleanEmail does, and every other text as it is: the rule email refuses
 // it.
