@@ -31,8 +31,8 @@ type Error struct {
 	Message string
 	// Fields are the errors of the wrong parts of the request, if any.
 	Fields []FieldError
-	// Object is the noun (ID.Noun) of the object that was not found or has a conflict. A version of the API with
-	// other statuses than v2 uses it to distinguish the cases.
+	// Object is the noun (ID.Noun) of the object that was not found or has a conflict. A version of the API with other
+	// statuses than v2 uses it to distinguish the cases.
 	Object string
 	// RetryAfter is how long the caller should wait before a retry; zero means unknown.
 	RetryAfter time.Duration

@@ -19,8 +19,8 @@ func (p ReportPeriod) Months() (months []Date) {
 // monthOf returns the first day of the month that contains a day.
 func monthOf(day Date) Date { return day.AddDays(1 - day.Time().Day()) }
 
-// YearTo returns the 365 days that end with a day. A report about the state at a moment
-// counts events in the year that ends with its day (decisions 8.9).
+// YearTo returns the 365 days that end with a day. A report about the state at a moment counts events in the year that
+// ends with its day (decisions 8.9).
 func YearTo(day Date) ReportPeriod { return ReportPeriod{Start: day.AddDays(-364), End: day} }
 
 // Person is the user whom a row of a report is about.
@@ -62,8 +62,8 @@ type RepeatClicker struct {
 // CourseProgress counts a client's active users by the state of a course.
 type CourseProgress struct {
 	Title string
-	// Users is the number of users with an assignment of the course. The latest round
-	// of each is Completed, Open (and not overdue) or Overdue.
+	// Users is the number of users with an assignment of the course. The latest round of each is Completed, Open (and
+	// not overdue) or Overdue.
 	Users, Completed, Open, Overdue int
 	// CompletedWithin is the number of rounds that were completed within a period.
 	CompletedWithin int
@@ -95,8 +95,8 @@ type UserCourse struct {
 type TeamTraining struct {
 	// Name is the manager's address or the department's name; nil for the users without a manager or a department.
 	Name *string
-	// Manager is the full name of the client's user who has the manager's address; empty
-	// without such a user, and for a department.
+	// Manager is the full name of the client's user who has the manager's address; empty without such a user, and for a
+	// department.
 	Manager string
 	// OnTrack is the number of users without an overdue course.
 	Users, OnTrack int

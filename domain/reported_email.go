@@ -67,8 +67,8 @@ func MessageKey(id string) string {
 	return strings.TrimSpace(id)
 }
 
-// SimulatedMessage returns the result id before the @ of a message key, in upper or lower
-// case; the zero id if the key has none. The caller checks that the result exists.
+// SimulatedMessage returns the result id before the @ of a message key, in upper or lower case; the zero id if the key
+// has none. The caller checks that the result exists.
 func SimulatedMessage(key string) ResultID {
 	local, _, _ := strings.Cut(key, "@")
 	id, err := ParseUUID[ResultKind](strings.ToLower(local))

@@ -27,8 +27,8 @@ const (
 // Values lists the reasons.
 func (AutomatedReason) Values() []string { return texts(ByHead, ByNetwork, ByHaste) }
 
-// scannersWithin is the time after the sending of a mail in which every open and click
-// counts as a scanner's (decisions 7.3).
+// scannersWithin is the time after the sending of a mail in which every open and click counts as a scanner's (decisions
+// 7.3).
 const scannersWithin = 2 * time.Second
 
 // TooSoon reports whether at is before sent, or less than scannersWithin after it.
@@ -50,8 +50,8 @@ func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == Mail
 // stopped between sending and marking it: it is then sent again (see docs/operating.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
 
-// Refuses returns the reason why a step is impossible: the mail was not sent, or was sent
-// after the step. It returns "" for a possible step (decisions 7.2).
+// Refuses returns the reason why a step is impossible: the mail was not sent, or was sent after the step. It returns ""
+// for a possible step (decisions 7.2).
 func (r Result) Refuses(s ResultStep) string {
 	switch {
 	case r.Unsent():
@@ -63,15 +63,15 @@ func (r Result) Refuses(s ResultStep) string {
 	return ""
 }
 
-// Advance returns the result after a step, and whether the step changed it. A step that
-// the result Refuses changes nothing.
+// Advance returns the result after a step, and whether the step changed it. A step that the result Refuses changes
+// nothing.
 //
 // The steps of a mail may arrive in any order and repeatedly. A person's first report is recorded without a change of
 // the status. The first opening of an attachment sets its time, and raises the status unless the result is already
 // beyond it. Any other step sets its time and raises the status, but only if the result is not already beyond it.
 //
-// The first open or click of a scanner is recorded as Automated, without a change of
-// status or times; no later step erases it. Other steps of a scanner change nothing.
+// The first open or click of a scanner is recorded as Automated, without a change of status or times; no later step
+// erases it. Other steps of a scanner change nothing.
 func (r Result) Advance(s ResultStep) (Result, bool) {
 	if r.Refuses(s) != "" {
 		return r, false
@@ -121,8 +121,8 @@ func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	return &r.CredentialsSubmittedAt
 }
 
-// FellAt returns the time at which a person first fell for the mail: clicked its link,
-// opened its attachment or submitted credentials; nil if no person did.
+// FellAt returns the time at which a person first fell for the mail: clicked its link, opened its attachment or
+// submitted credentials; nil if no person did.
 func (r *Result) FellAt() *time.Time {
 	var first *time.Time
 	for _, at := range []*time.Time{r.ClickedAt, r.AttachmentOpenedAt, r.CredentialsSubmittedAt} {

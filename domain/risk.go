@@ -27,8 +27,8 @@ const (
 // Values lists the grades, best first.
 func (Grade) Values() []string { return texts(GradeA, GradeB, GradeC, GradeD, GradeF) }
 
-// GradesUpward lists the grades, worst first. GradeFloors lists the least scores of all
-// grades but the worst, in the same order.
+// GradesUpward lists the grades, worst first. GradeFloors lists the least scores of all grades but the worst, in the
+// same order.
 var (
 	GradesUpward = []Grade{GradeF, GradeD, GradeC, GradeB, GradeA}
 	GradeFloors  = []int{400, 600, 700, 800}
@@ -123,9 +123,9 @@ func (d Deltas) Sum() (sum int) {
 // RiskSignals is everything that a user's score is computed from, but for the role. Lists hold the UTC day of each
 // event, in any order; they may contain events that are too old to count.
 //
-// A simulated email is in several lists if several events happened to it: after a
-// submission of credentials it is in Credentials and in Clicks, and, if it was reported,
-// in Reports as well. Automated opens and clicks (decisions 7.3) are in no list.
+// A simulated email is in several lists if several events happened to it: after a submission of credentials it is in
+// Credentials and in Clicks, and, if it was reported, in Reports as well. Automated opens and clicks (decisions 7.3)
+// are in no list.
 type RiskSignals struct {
 	Clicks      []Date
 	Attachments []Date
@@ -177,9 +177,9 @@ type Assessment struct {
 	Deltas   Deltas
 }
 
-// roleRisks holds what depends on the role: the score of a user without any signals, and
-// the weight of bad signals in percent. The weight is not a factor such as 1.15, because 50
-// times the float64 nearest to 1.15 is below 57.5 and would be rounded to 57.
+// roleRisks holds what depends on the role: the score of a user without any signals, and the weight of bad signals in
+// percent. The weight is not a factor such as 1.15, because 50 times the float64 nearest to 1.15 is below 57.5 and
+// would be rounded to 57.
 var roleRisks = map[Role]struct {
 	baseline int
 	percent  float64
@@ -262,8 +262,8 @@ func (w *ageWeights) count(events []Date, today Date) (n int, weight uint64) {
 	return n, weight
 }
 
-// DormantOnTraining reports whether a user neglects training: the user has an incomplete
-// course, completed none in the last 180 days, and was created more than 60 days ago.
+// DormantOnTraining reports whether a user neglects training: the user has an incomplete course, completed none in the
+// last 180 days, and was created more than 60 days ago.
 func DormantOnTraining(incomplete bool, completions []Date, created, today Date) bool {
 	if !incomplete || created.DaysUntil(today) <= SettlingIn {
 		return false
@@ -276,8 +276,8 @@ func DormantOnTraining(incomplete bool, completions []Date, created, today Date)
 	return true
 }
 
-// Assess scores a user by the model of decisions 6. It never fails; negative numbers
-// of unresolved exposures count as 0.
+// Assess scores a user by the model of decisions 6. It never fails; negative numbers of unresolved exposures count as
+// 0.
 //
 // Every step from a signal to the score is monotonic, in floating point as well, because products and square roots are
 // correctly rounded. math.Pow is not: n^1.25 is therefore computed as n times the square root of the square root of n.

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Role is the kind of a user's work. It determines the baseline of the user's risk score,
-// and the weight of bad signals (decisions 6).
+// Role is the kind of a user's work. It determines the baseline of the user's risk score, and the weight of bad signals
+// (decisions 6).
 type Role string
 
 // The roles of users.
@@ -35,8 +35,8 @@ const (
 	anywhere = inTitle | inDepartment | inEmail
 )
 
-// roleRule gives a role to a text that contains one of the phrases and, if word is not
-// empty, the word too. If whole is true, the phrase must be the whole text.
+// roleRule gives a role to a text that contains one of the phrases and, if word is not empty, the word too. If whole is
+// true, the phrase must be the whole text.
 type roleRule struct {
 	role    Role
 	where   place
@@ -113,8 +113,8 @@ func (r roleRule) applies(text words) bool {
 	})
 }
 
-// words is a text as lower-case words with single spaces before, between and after
-// them, so that a phrase between two spaces matches whole words only.
+// words is a text as lower-case words with single spaces before, between and after them, so that a phrase between two
+// spaces matches whole words only.
 type words string
 
 // wordsOf returns the words of a text in lower case, with a space before, between and after them. A word is a run of

@@ -28,8 +28,8 @@ const (
 // SignalLead is how far the time of a signal may be ahead of the service's clock.
 const SignalLead = 5 * time.Minute
 
-// signalFields lists the fields of each type of signals, without the fields of all
-// signals: type, id and at (decisions 7.9).
+// signalFields lists the fields of each type of signals, without the fields of all signals: type, id and at (decisions
+// 7.9).
 var signalFields = map[SignalType][]string{
 	PhishingOpened:       {"result_id"},
 	PhishingClicked:      {"result_id"},
@@ -82,8 +82,8 @@ type Signal struct {
 	// DataClasses is nil if they are not known.
 	DataClasses []string `json:"data_classes" validate:"min=1,max=100,dive,filled,max=255"`
 
-	// Message is the MessageKey of a real mail. A classification applies to the reports
-	// of this mail by users of Client, or by all users if Client is zero.
+	// Message is the MessageKey of a real mail. A classification applies to the reports of this mail by users of
+	// Client, or by all users if Client is zero.
 	Message string    `json:"message_id" rule:"new" validate:"message_id,max=500"`
 	Client  ClientID  `json:"client_id" validate:"required"`
 	Subject string    `json:"subject" rule:"new" validate:"max=500"`
@@ -114,8 +114,8 @@ func (s *Signal) AboutMail() (ResultEventKind, bool) {
 type IngestResult struct {
 	// Repeated is true if a signal with the same id was applied before: this one has no effect.
 	Repeated bool
-	// Refusal is the reason, for the sender, why the signal cannot be applied; empty if
-	// it was applied, now or before. A refused signal may be sent again.
+	// Refusal is the reason, for the sender, why the signal cannot be applied; empty if it was applied, now or before.
+	// A refused signal may be sent again.
 	Refusal string
 }
 

@@ -25,8 +25,8 @@ const (
 	LandingForm   Landing = "form"
 )
 
-// Indicator is a sign by which a reader can recognize a simulated mail as phishing. The
-// landing page has a text for each.
+// Indicator is a sign by which a reader can recognize a simulated mail as phishing. The landing page has a text for
+// each.
 type Indicator string
 
 // The indicators: the form of the mail, its sender, its subject matter, and the feeling that it appeals to.

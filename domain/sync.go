@@ -38,8 +38,8 @@ type SyncRun struct {
 	Error *string
 }
 
-// SyncCounts counts users by what a run did with them. A merge or a deactivation does not
-// count as an update. Unchanged counts the directory's other users.
+// SyncCounts counts users by what a run did with them. A merge or a deactivation does not count as an update. Unchanged
+// counts the directory's other users.
 type SyncCounts struct {
 	Created     int
 	Updated     int
@@ -87,8 +87,8 @@ const (
 // Values lists the triggers.
 func (SyncTrigger) Values() []string { return texts(SyncByAPI, SyncBySchedule, SyncByCommand) }
 
-// The guard stops a run, which then changes nothing, if it would deactivate more than
-// guardShare percent of the directory's active users, and more than guardFew users.
+// The guard stops a run, which then changes nothing, if it would deactivate more than guardShare percent of the
+// directory's active users, and more than guardFew users.
 const (
 	guardShare = 20
 	guardFew   = 5
@@ -284,8 +284,8 @@ func BlankAccount() AccountRecord {
 	}
 }
 
-// DirectoryAccount is an account of a directory, with the properties that a sync uses.
-// A delta may omit a property that has not changed.
+// DirectoryAccount is an account of a directory, with the properties that a sync uses. A delta may omit a property that
+// has not changed.
 type DirectoryAccount struct {
 	// ObjectID is the id that the directory has for the account.
 	ObjectID string

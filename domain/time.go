@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The least and the greatest length of a time's text, in bytes. The latter is the
-// service's: RFC 3339 does not limit the number of digits of a fraction.
+// The least and the greatest length of a time's text, in bytes. The latter is the service's: RFC 3339 does not limit
+// the number of digits of a fraction.
 const (
 	minTimeText = len("2006-01-02T15:04:05Z")
 	maxTimeText = 64
@@ -72,8 +72,8 @@ func ParseTime(text string) (time.Time, error) {
 	return at, nil
 }
 
-// hasWideOffset reports whether a text that time.Parse accepted, which ends with Z or
-// with hh:mm, has an offset with more than 23 hours or 59 minutes.
+// hasWideOffset reports whether a text that time.Parse accepted, which ends with Z or with hh:mm, has an offset with
+// more than 23 hours or 59 minutes.
 func hasWideOffset(text string) bool {
 	end := len(text) - len("hh:mm")
 	return text[end+2] == ':' && (text[end-1] == '+' || text[end-1] == '-') && (text[end:end+2] > "23" || text[end+3:] > "59")

@@ -16,8 +16,8 @@ type Course struct {
 type Assignment struct {
 	Course CourseID
 	Title  string
-	// The user's list is sorted by Position and Course: the program's courses come
-	// first. Place is the place in this list, from 1.
+	// The user's list is sorted by Position and Course: the program's courses come first. Place is the place in this
+	// list, from 1.
 	Position, Place int
 	AssignedAt      time.Time
 	DueOn           Date
@@ -33,8 +33,8 @@ type ClientAssignment struct {
 	ChangedAt time.Time
 }
 
-// UpdatedAt returns when the assignment, as it is shown on a day, last changed: ChangedAt,
-// or, if it is later and the assignment is overdue, the start of its first overdue day.
+// UpdatedAt returns when the assignment, as it is shown on a day, last changed: ChangedAt, or, if it is later and the
+// assignment is overdue, the start of its first overdue day.
 func (a *ClientAssignment) UpdatedAt(today Date) time.Time {
 	if a.Status(today) == TrainingOverdue {
 		return Later(a.ChangedAt, a.DueOn.AddDays(1).Time())
@@ -99,8 +99,8 @@ type Audience struct {
 	Users      []UserID     // of the type NamedUsers
 }
 
-// AssignAtOnce is the size of the largest audience to which a request itself assigns a
-// course. To a larger audience, which the request only counts, a background job assigns it.
+// AssignAtOnce is the size of the largest audience to which a request itself assigns a course. To a larger audience,
+// which the request only counts, a background job assigns it.
 const AssignAtOnce = 10_000
 
 // MaxAudience is the greatest size of an audience.

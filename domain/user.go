@@ -33,8 +33,8 @@ func (u *User) Name() string { return FullName(u.FirstName, u.LastName) }
 // Key returns the ids of the client and the user.
 func (u *User) Key() UserKey { return UserKey{Client: u.Client, User: u.ID} }
 
-// SameShown reports whether two states of a user have the same status, names, role,
-// language, department, job title and manager.
+// SameShown reports whether two states of a user have the same status, names, role, language, department, job title and
+// manager.
 func (u *User) SameShown(o *User) bool {
 	return u.Status == o.Status && u.FirstName == o.FirstName && u.LastName == o.LastName &&
 		u.Role == o.Role && u.Language == o.Language && Same(u.Department, o.Department) &&
@@ -75,8 +75,8 @@ type NextCourse struct {
 	DueOn  Date
 }
 
-// UserPhishing counts the simulated mails that were sent to a user, and that the user fell
-// for, in all and within the last 365 days.
+// UserPhishing counts the simulated mails that were sent to a user, and that the user fell for, in all and within the
+// last 365 days.
 type UserPhishing struct {
 	Sent, Clicked         int
 	SentYear, ClickedYear int

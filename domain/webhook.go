@@ -13,8 +13,8 @@ const (
 	MaxWebhookURL = 2000
 	// WebhookDeadline is how long a request to an endpoint may take, with its whole response.
 	WebhookDeadline = 10 * time.Second
-	// WebhookRetryFor is how long after its first try a delivery is retried, and the
-	// duration of failures after which the subscription is disabled.
+	// WebhookRetryFor is how long after its first try a delivery is retried, and the duration of failures after which
+	// the subscription is disabled.
 	WebhookRetryFor = 24 * time.Hour
 	// WebhookMailAfter is the duration of failures after which the partner's admins get a mail.
 	WebhookMailAfter = 6 * time.Hour
@@ -36,8 +36,8 @@ const SignatureHeader = "X-Service-Signature"
 // WebhookStatus is the status of a subscription. Only active subscriptions get deliveries.
 type WebhookStatus string
 
-// The statuses. A caller pauses a subscription; the service disables it after deliveries
-// failed for WebhookRetryFor, or when the endpoint responds with 410.
+// The statuses. A caller pauses a subscription; the service disables it after deliveries failed for WebhookRetryFor, or
+// when the endpoint responds with 410.
 const (
 	WebhookActive   WebhookStatus = "active"
 	WebhookPaused   WebhookStatus = "paused"
@@ -68,8 +68,8 @@ type Webhook struct {
 // DeliveryStatus is the status of the delivery of an event to a subscription.
 type DeliveryStatus string
 
-// The statuses of deliveries. A delivery is dropped because of the subscription or its
-// key, and fails because of the endpoint.
+// The statuses of deliveries. A delivery is dropped because of the subscription or its key, and fails because of the
+// endpoint.
 const (
 	DeliveryWaiting   DeliveryStatus = "waiting"
 	DeliverySucceeded DeliveryStatus = "succeeded"

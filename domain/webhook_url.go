@@ -29,8 +29,8 @@ var (
 //
 // A valid URL is an absolute https URL of at most MaxWebhookURL characters, without user info and fragment, without
 // white space, control or invisible characters and backslashes, with the port 443 or a port from 1024 on. Its host is a
-// domain name, which may be in Unicode, or an IP address in its usual form: numbers that some resolvers take for an IPv4
-// address, such as 0x7f.1, are invalid, and so is an IPv6 address with a zone.
+// domain name, which may be in Unicode, or an IP address in its usual form: numbers that some resolvers take for an
+// IPv4 address, such as 0x7f.1, are invalid, and so is an IPv6 address with a zone.
 func CheckWebhookURL(text string) error {
 	if len(text) > utf8.UTFMax*MaxWebhookURL || utf8.RuneCountInString(text) > MaxWebhookURL {
 		return errURLLength
@@ -63,8 +63,8 @@ func isUnsafeInURL(r rune) bool {
 	return unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || r == '\\' || r == utf8.RuneError
 }
 
-// checkURLPort returns an error unless the port is 443, or from 1024 to 65535 without
-// leading zeros. A URL without a port and without a colon has the port 443.
+// checkURLPort returns an error unless the port is 443, or from 1024 to 65535 without leading zeros. A URL without a
+// port and without a colon has the port 443.
 func checkURLPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" {

@@ -20,13 +20,13 @@ type Faults struct {
 	list []domain.FieldError
 	// hasFault holds the fields in list.
 	hasFault map[string]bool
-	// blank maps each member that is null or blank to the message of its fault if it is
-	// required: the rules cannot distinguish such a member from an absent one.
+	// blank maps each member that is null or blank to the message of its fault if it is required: the rules cannot
+	// distinguish such a member from an absent one.
 	blank map[string]string
 }
 
-// Add adds the fault of a field, unless the field has a fault already, or there are
-// maxFaults. A path longer than maxPath is cut.
+// Add adds the fault of a field, unless the field has a fault already, or there are maxFaults. A path longer than
+// maxPath is cut.
 func (f *Faults) Add(field, message string) {
 	if len(field) > maxPath {
 		field = strings.ToValidUTF8(field[:maxPath], "") + "…"
@@ -55,8 +55,8 @@ func (f *Faults) truncate(n int) {
 	f.list = f.list[:n]
 }
 
-// hasParentFault reports whether an object or array that contains the field has a fault:
-// for inner.list[3], inner.list or inner.
+// hasParentFault reports whether an object or array that contains the field has a fault: for inner.list[3], inner.list
+// or inner.
 func (f *Faults) hasParentFault(field string) bool {
 	for {
 		cut := strings.LastIndexAny(field, ".[")

@@ -35,8 +35,8 @@ import (
 // Enum is a type of text with a fixed list of values. A field of such a type carries the rule enum.
 type Enum interface{ Values() []string }
 
-// checks validates inputs by their validate tags. The Optional types of inputs are
-// registered with it while operations are declared, before any input is validated.
+// checks validates inputs by their validate tags. The Optional types of inputs are registered with it while operations
+// are declared, before any input is validated.
 var checks = newChecks()
 
 // newChecks returns a validator with the rules that this package adds, such as name. Its faults have the wire names of
