@@ -81,7 +81,7 @@ func (s CursorSealer) Open(binding, cursor string) (p Position, err error) {
 	return p, nil
 }
 
-// open decrypts a decoded cursor with Secret, and returns the JSON of its position.
+// open decrypts a decoded cursor, which is not empty, with Secret, and returns the JSON of its position.
 func (s CursorSealer) open(binding string, raw []byte) ([]byte, error) {
 	aead := s.aead(binding)
 	if raw[0] != encryptedCursor || len(raw) < 1+aead.NonceSize() {

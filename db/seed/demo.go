@@ -159,7 +159,7 @@ func (g *generator) addStandardData(c *client) {
 		c.admins = append(c.admins, g.newAdmin(c.Partner, &c.ID, c.domain, domain.FullRole, c.CreatedAt))
 		if g.chance(0.4) {
 			g.addFramework(c, oneOf(g.random, []string{"soc2", "gdpr", "ftc_safeguards", "cis_v8"}),
-				domain.FrameworkForAll, nil, false, g.between(40, 200))
+				domain.FrameworkForAll, nil, false /* policies */, g.between(40, 200))
 		}
 	}
 	g.addHistory(c, c.users, 45)

@@ -21,8 +21,8 @@ var subjects = map[domain.MessageType]string{
 	"admin-invite":    "You are invited to the dashboard",
 }
 
-// recordEmails adds the mails that the service sent to users of a client because of their training, simulations,
-// creation and role.
+// recordEmails adds the mails that the service sent to users of a client: about their training and simulations, a
+// welcome to users created by hand, and monthly reports to executives.
 func (g *generator) recordEmails(c *client, users []*user) {
 	for _, u := range users {
 		var invited time.Time

@@ -74,8 +74,8 @@ type largeRun struct {
 	existing  int // the number of clients that the partner had before
 }
 
-// openPartner sets partner to the id of LargePartner, which it creates if it is missing, and existing to the number of
-// its clients.
+// openPartner sets partner to the id of LargePartner, and existing to the number of its clients. If the partner is
+// missing, it creates one that is older than all clients.
 func (r *largeRun) openPartner(ctx context.Context) (err error) {
 	if r.partner, err = partnerNamed(ctx, r.writer.db, LargePartner); err != nil {
 		return err

@@ -82,7 +82,7 @@ func (g *generator) addShowcaseCollections(c *client) {
 	}
 }
 
-// addShowcaseFrameworks adds a framework for each type of audience.
+// addShowcaseFrameworks adds a framework for each type of audience, the first one with the module policies.
 func (g *generator) addShowcaseFrameworks(c *client) {
 	finance, office := [16]byte(c.collections[0].ID), [16]byte(c.groups[1].ID)
 	g.addFramework(c, "iso_27001", domain.FrameworkForAll, nil, true, 200)
@@ -169,7 +169,7 @@ func (g *generator) addShowcaseExposures(c *client) {
 	}
 }
 
-// addShowcasePolicies adds policies of every scope: also one that need not be signed, one that is archived, and one
+// addShowcasePolicies adds policies of every scope, with one that need not be signed, one that is archived, and one
 // whose collection was deleted.
 func (g *generator) addShowcasePolicies(c *client) {
 	everybody := c.active(anyUser)
