@@ -291,7 +291,7 @@ func checkTables(ctx context.Context, d *db.DB, others []cli.Tables) error {
 }
 
 // MigrateAll migrates the tables of the service and of others, and loads the built-in templates. It returns the names of
-// the service's migrations that it applied. If none is missing, it needs no right to change tables.
+// the migrations that it applied. If none is missing, it needs no right to change tables.
 func MigrateAll(ctx context.Context, d *db.DB, others []cli.Tables) (applied []string, err error) {
 	missing, err := MissingMigrations(ctx, d, others)
 	if err != nil {
@@ -302,8 +302,17 @@ func MigrateAll(ctx context.Context, d *db.DB, others []cli.Tables) (applied []s
 			return applied, err
 		}
 		for _, t := range others {
-			if err := t.Migrate(ctx, d); err != nil {
+			steps, err := t.Steps(ctx, d)
+			if err == nil {
+				err = t.Migrate(ctx, d)
+			}
+			if err != nil {
 				return applied, err
+			}
+			for _, s := range steps {
+				if !s.Applied {
+					applied = append(applied, s.Name)
+				}
 			}
 		}
 	}
