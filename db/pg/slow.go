@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -98,6 +99,9 @@ func (s *slowLog) due(name string, now time.Time) (more int, due bool) {
 
 // nameIn returns a name for a statement that is not of a Query: its first word. The rest may contain values.
 func nameIn(sql string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
-	return strings.ToLower(word[:min(len(word), 20)])
+	word := strings.TrimSpace(sql)
+	if end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }); end >= 0 {
+		word = word[:end]
+	}
+	return strings.ToLower(word)
 }

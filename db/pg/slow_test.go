@@ -23,7 +23,7 @@ func TestSlowLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.SQL().ExecContext(t.Context(), "SELECT 'sesame'"); err != nil {
+	if _, err := d.SQL().ExecContext(t.Context(), "SELECT\n\t'sesame'"); err != nil {
 		t.Fatal(err)
 	}
 	text := said.String()
