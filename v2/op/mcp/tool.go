@@ -291,21 +291,20 @@ func (v view) shows(m *op.Meta) bool { return v.toolsets[m.Resource()] && v.allo
 // toolsetsOf returns the toolsets that a request names in ?toolsets, or else in the header X-MCP-Toolsets. The name
 // allToolsets selects all. Without a name it returns the default ones, and for an unknown one InvalidRequest.
 func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
-	list := cmp.Or(r.URL.Query().Get("toolsets"), r.Header.Get("X-MCP-Toolsets"))
-	if strings.TrimSpace(list) == "" {
-		return s.defaults, nil
-	}
 	selected := toolsets{}
-	for name := range strings.SplitSeq(list, ",") {
-		name = strings.TrimSpace(name)
-		switch {
+	for name := range strings.SplitSeq(cmp.Or(r.URL.Query().Get("toolsets"), r.Header.Get("X-MCP-Toolsets")), ",") {
+		switch name = strings.TrimSpace(name); {
 		case name == allToolsets:
 			return s.all, nil
-		case name != "" && !s.all[name]:
+		case s.all[name]:
+			selected[name] = true
+		case name != "":
 			names := slices.Sorted(maps.Keys(s.all))
 			return nil, domain.ErrInvalid("toolsets", "must be all, or of "+strings.Join(names, ", "))
 		}
-		selected[name] = true // a blank item selects nothing
+	}
+	if len(selected) == 0 {
+		return s.defaults, nil
 	}
 	return selected, nil
 }

@@ -54,6 +54,7 @@ func TestToolsets(t *testing.T) {
 		want    []string
 	}{
 		{"", nil, usual},
+		{"?toolsets=,", nil, usual},
 		{"?toolsets=clients,%20webhooks", nil, []string{"clients", "webhooks"}},
 		{"", []string{"X-MCP-Toolsets", "risk"}, []string{"risk"}},
 		{"?toolsets=users", []string{"X-MCP-Toolsets", "risk"}, []string{"users"}},
