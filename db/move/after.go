@@ -13,7 +13,7 @@ import (
 // The old cell's rows of a detached partner.
 
 // Suspend ends the work of partners whose detachment is at least as old as after, and returns their number. By then all
-// processes of the cell know of the detachment (db.MovesKnown). Until Suspend, the clients of a detached partner are in
+// processes of the cell know of the detachment (cells.MovesKnown). Until Suspend, the clients of a detached partner are in
 // resting_clients: their work waits.
 func Suspend(ctx context.Context, d *db.DB, after time.Duration) (int, error) {
 	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`

@@ -95,7 +95,7 @@ func (p *Publisher) afterBatch(ctx context.Context, done *outbox.Publication) {
 			"type", string(e.Type), "client", e.Client.String(), "after", outbox.PostponeEvent, "error", done.Reason)
 	}
 	for _, e := range done.Dropped {
-		p.log.InfoContext(ctx, "an event was dropped: its object is gone", "event", e.ID.String(), "type", string(e.Type),
+		p.log.InfoContext(ctx, "an event was dropped: its object is gone, or its client is archived", "event", e.ID.String(), "type", string(e.Type),
 			"client", e.Client.String())
 	}
 	if done.Deliveries > 0 {
