@@ -135,10 +135,10 @@ func (c *Cells) elsewhere(data *cellData, key string, digest []byte) string {
 	return ""
 }
 
-// CursorSecrets returns the cursor secrets of the cells from which partners came.
+// CursorSecrets returns the secrets of cursors of other cells, which partners that moved here still use.
 func (c *Cells) CursorSecrets() [][]byte { return c.cache.Load().secrets[db.CursorSecretName] }
 
-// TrackingSecrets returns the secrets of links in simulated mails of the cells from which partners came.
+// TrackingSecrets returns the secrets of links in simulated mails that other cells sent for partners that moved here.
 func (c *Cells) TrackingSecrets() [][]byte { return c.cache.Load().secrets[db.TrackingSecretName] }
 
 // LinksOf returns the public URL of the cell to which the partner of a simulated mail

@@ -72,7 +72,7 @@ func Apply(ctx context.Context, d *db.DB, l *Lease) (applied int, err error) {
 	return applied, err
 }
 
-// applyBatch applies a batch of the lowest phase that has staged accounts.
+// applyBatch applies a batch of the lowest phase that has staged accounts, and returns the number of accounts.
 func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
 	if err := c.LockAudiencesShared(ctx, l.Client); err != nil {
 		return 0, err
@@ -161,7 +161,7 @@ func (s *batch) leave(ctx context.Context) error {
 	}
 	for i := range s.rows {
 		r := &s.rows[i]
-		s.link(r, r.UserID, false)
+		s.link(r, r.UserID, false /* settled */)
 		if r.UserID == nil {
 			continue
 		}
@@ -258,7 +258,7 @@ func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) boo
 
 // join links accounts without a user to the user with their address or, if there is none, to a new user. The user may
 // have no account, or one that no longer exists. If the user has another account that still exists, enabled or not, it
-// is another person: the account is skipped. So is an account with an invalid address.
+// is another person: the account is skipped. So is an account with an invalid address, or with that of an earlier one.
 func (s *batch) join(ctx context.Context) error {
 	err := s.lockWhere(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
 	if err != nil {
@@ -282,15 +282,15 @@ func (s *batch) join(ctx context.Context) error {
 		switch {
 		case !valid:
 			s.skip(r, domain.SkippedInvalid)
-			s.link(r, nil, true)
+			s.link(r, nil, true /* unsettled */)
 			continue
 		case taken[email] || known && linked && exists:
 			s.skip(r, domain.SkippedTaken)
-			s.link(r, nil, true)
+			s.link(r, nil, true /* unsettled */)
 			continue
 		case !known:
 			id = s.create(r, email)
-		case linked:
+		case linked: // to an account that no longer exists
 			s.unlinked = append(s.unlinked, id)
 			s.updateUser(r, id, email)
 		default:
@@ -300,7 +300,7 @@ func (s *batch) join(ctx context.Context) error {
 			s.counts.Merged++
 		}
 		taken[email] = true
-		s.link(r, &id, false)
+		s.link(r, &id, false /* settled */)
 	}
 	return nil
 }
@@ -317,7 +317,6 @@ func (s *batch) owners(ctx context.Context) (map[domain.UserID]bool, error) {
 	return pg.Index(rows, func(a *account) (domain.UserID, bool) { return a.UserID, a.Exists }), err
 }
 
-// create adds a new user for an account.
 func (s *batch) create(r *stagedAccount, email string) domain.UserID {
 	u := domain.User{
 		ID: db.NewID[domain.UserKind](), Client: s.client, Language: domain.English, CreatedAt: s.At, UpdatedAt: s.At,
@@ -329,7 +328,6 @@ func (s *batch) create(r *stagedAccount, email string) domain.UserID {
 	return u.ID
 }
 
-// skip adds an account to skipped.
 func (s *batch) skip(r *stagedAccount, reason string) {
 	s.skipped = append(s.skipped, domain.SkippedAccount{Address: domain.OrZero(r.Email), Reason: reason})
 }

@@ -24,8 +24,8 @@ func Runs(
 	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {
 	k := pg.ByTime("r.queued_at", "r.id", func(r *domain.SyncRun) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
-	k.Table, k.Select, k.Desc = "sync_runs AS r", func(q *pg.Select) { q.Columns(db.SelectSyncRun) }, true
-	k.OneIndex = since == nil
+	k.Table, k.Select = "sync_runs AS r", func(q *pg.Select) { q.Columns(db.SelectSyncRun) }
+	k.Desc, k.OneIndex = true, since == nil
 	k.Where.Add("r.client_id = ?", t.ID)
 	pg.AddIf(&k.Where, "r.updated_at >= ?", since)
 	return pg.CountedPage(ctx, t.DB(), k, w)
@@ -57,7 +57,7 @@ func Request(ctx context.Context, t *db.Tenant, c *db.Change) (domain.SyncRun, e
 			Message:    "a sync of this client was requested within the last hour; try again later",
 		}
 	}
-	return insertRun(ctx, c, t.ID, domain.SyncByAPI, false)
+	return insertRun(ctx, c, t.ID, domain.SyncByAPI, false /* force */)
 }
 
 // insertRun inserts a queued run. It returns Conflict if the client has no directory or, by the unique index
@@ -133,7 +133,8 @@ type Connection struct {
 
 // Connect connects a client to a directory, or replaces the settings and the sealed credentials of its connection. If
 // the settings change, an open run fails, because it reads with the old settings, and the next run reads the whole
-// directory. Connect starts no run. It returns Conflict if the client is connected to another provider.
+// directory. Connect starts no run: it sets the time of the first scheduled one (slotSQL). It returns Conflict if the
+// client is connected to another provider.
 func Connect(
 	ctx context.Context, d *db.DB, client domain.ClientID, provider domain.Directory, settings json.RawMessage, credentials []byte,
 ) error {

@@ -121,13 +121,13 @@ func Release(ctx context.Context, d *db.DB, l *Lease) error {
 	return setLease(ctx, d, l, nil, d.Now())
 }
 
-// setLease replaces the token and the end of a lease. If token is nil, no process holds the run. It returns
+// setLease replaces the lease's token, l.Token, and its end. If next is nil, no process holds the run. It returns
 // db.ErrLeaseLost if another process has the lease, or the run has ended.
-func setLease(ctx context.Context, d *db.DB, l *Lease, token any, until time.Time) error {
+func setLease(ctx context.Context, d *db.DB, l *Lease, next any, until time.Time) error {
 	return pg.RunOr(ctx, d, db.ErrLeaseLost, "change the lease of a sync run", pg.SQL(`
-		UPDATE sync_runs SET lease = @lease::uuid, leased_until = @until
+		UPDATE sync_runs SET lease = @next::uuid, leased_until = @until
 		WHERE client_id = @client AND id = @run AND lease = @token AND status = 'running'`, pg.Named{
-		"client": l.Client, "run": l.Run, "token": l.Token, "until": until, "lease": token,
+		"client": l.Client, "run": l.Run, "token": l.Token, "next": next, "until": until,
 	}))
 }
 
@@ -222,7 +222,6 @@ func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure
 	return err
 }
 
-// readRun reads the run of a lease.
 func readRun(ctx context.Context, d *db.DB, l *Lease) (domain.SyncRun, error) {
 	return pg.Find[domain.SyncRun](ctx, d, l.Run.Noun(),
 		pg.From("sync_runs AS r").Columns(db.SelectSyncRun).Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))

@@ -35,21 +35,21 @@ const (
 	phaseJoin             // wanted accounts without a user
 )
 
-// wantedSQL returns the condition that the owner of a complete account is to be an active user
-// (domain.AccountRecord.Wanted).
+// wantedSQL returns the condition that the owner of an account is to be an active user (domain.AccountRecord.Wanted).
+// account is the expression of the account's record, in JSON with all of its fields.
 func wantedSQL(account string) string {
 	return strings.ReplaceAll(`(NOT (a->>'gone')::boolean AND NOT (a->>'guest')::boolean
 		AND (a->>'enabled')::boolean AND a->>'email' <> '')`, "a->", account+"->")
 }
 
-// existsSQL returns the condition that the directory still has a complete account, enabled or not.
+// existsSQL returns the condition that the directory still has an account, as in wantedSQL, enabled or not.
 func existsSQL(account string) string { return "(NOT (" + account + "->>'gone')::boolean)" }
 
 // phaseSQL returns the SQL expression of an account's phase: phaseUpdate, phaseJoin or phaseLeave. user is the
 // expression of its current user. The user of an account is updated while the account exists, even if it is disabled.
 func phaseSQL(account, user string) string {
-	return fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL AND %[2]s THEN %[3]d WHEN %[1]s IS NULL AND %[4]s THEN %[5]d ELSE %[6]d END",
-		user, existsSQL(account), phaseUpdate, wantedSQL(account), phaseJoin, phaseLeave)
+	return fmt.Sprintf("CASE WHEN %s IS NOT NULL AND %s THEN %d WHEN %s IS NULL AND %s THEN %d ELSE %d END",
+		user, existsSQL(account), phaseUpdate, user, wantedSQL(account), phaseJoin, phaseLeave)
 }
 
 // StagePage stores a page that a run has read and the position after it. It sets l.Position to that, l.Stage to
@@ -130,7 +130,6 @@ func stageAccounts(
 		}))
 }
 
-// marshalled returns a record as JSON.
 func marshalled(r domain.AccountRecord) string {
 	text, _ := json.Marshal(r) // cannot fail: the fields are strings and booleans
 	return string(text)

@@ -46,8 +46,8 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 		WHERE client_id = @client AND id = @run`, pg.Named{
 		"client": l.Client, "run": l.Run, "created": s.counts.Created,
 		"updated": s.counts.Updated + s.updatedInactive, "deactivated": s.counts.Deactivated,
-		"merged": s.counts.Merged, "skipped": append([]domain.SkippedAccount{}, s.skipped[:n]...), "now": s.At,
-		"updatedInactive": s.updatedInactive,
+		"merged": s.counts.Merged, "updatedInactive": s.updatedInactive, "now": s.At,
+		"skipped": append([]domain.SkippedAccount{}, s.skipped[:n]...), // in JSON never null
 	}))
 	if err != nil {
 		return err
@@ -82,7 +82,8 @@ func (s *batch) writeChanged(ctx context.Context) error {
 }
 
 // writeLinks stores the accounts in directory_accounts and deletes them from sync_accounts. It first unlinks the users
-// in unlinked from their former accounts. It moves the accounts in toRename to phaseRename.
+// in unlinked from their former accounts. It moves the accounts in toRename to phaseRename. The copies of the lists are
+// never nil, which would be NULL.
 func (s *batch) writeLinks(ctx context.Context) error {
 	if len(s.unlinked) > 0 {
 		err := pg.Run(ctx, s, "unlink users from their accounts", pg.SQL(

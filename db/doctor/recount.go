@@ -216,8 +216,8 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 	for _, k := range c.keys {
 		sameKey = append(sameKey, fmt.Sprintf("s.%s = k.%[1]s", k))
 	}
-	if c.shown {
-		set = append(set, "updated_at = greatest(s.updated_at, ?1)")
+	if c.shown { // callers see the count
+		set = append(set, "updated_at = greatest(s.updated_at, ?1)") // ?1 is the time
 	}
 	wrongKeys := fmt.Sprintf("(SELECT %s FROM json_populate_recordset(NULL::%s, ?0::json)) AS k", keys, c.table)
 

@@ -129,11 +129,10 @@ func (s *Server) open(ctx context.Context, cfg Config) error {
 
 // launch creates the data if there are none, starts the server, and stores its port for the next start.
 func (s *Server) launch(ctx context.Context, cfg Config) error {
-	major, err := s.dir.major()
+	major, err := s.dir.major() // 0 without data
 	if err != nil {
 		return err
 	}
-
 	bin, err := find(cfg.BinDir, binaryFolders(), major)
 	if err != nil {
 		return err
@@ -143,7 +142,7 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 		return err
 	}
 
-	password, err := s.dir.ensurePassword(s.dir.password())
+	password, err := s.dir.ensurePassword(s.dir.passwordFile())
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,8 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	}
 	if major == 0 {
 		fmt.Fprintf(cfg.Log, "creating a database in %s (PostgreSQL %d)\n", s.dir, bin.major)
-		if err := s.dir.initdb(ctx, bin, owner, cfg.Settings["fsync"] != "off"); err != nil {
+		syncs := cfg.Settings["fsync"] != "off"
+		if err := s.dir.initdb(ctx, bin, owner, syncs); err != nil {
 			return err
 		}
 	}
@@ -167,12 +167,12 @@ func (s *Server) launch(ctx context.Context, cfg Config) error {
 	if err := s.use(p, password); err != nil {
 		return err
 	}
-	return replace(s.dir.port(), strconv.Itoa(p.port))
+	return replace(s.dir.portFile(), strconv.Itoa(p.port))
 }
 
 // use sets the process id, password and URLs of s to those of the running server p. password is the superuser's.
 func (s *Server) use(p postmaster, password string) (err error) {
-	if s.password, err = s.dir.ensurePassword(s.dir.rolePassword()); err != nil {
+	if s.password, err = s.dir.ensurePassword(s.dir.rolePasswordFile()); err != nil {
 		return err
 	}
 	s.pid, s.url = p.pid, address(role, s.password, p.port, name)

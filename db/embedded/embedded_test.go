@@ -99,7 +99,7 @@ func TestKeepsItsDataAndItsAddress(t *testing.T) {
 	if second.URL() != first.URL() {
 		t.Errorf("the address moved from %s to %s", first.URL(), second.URL())
 	}
-	info, err := os.Stat(folder(dir).password())
+	info, err := os.Stat(folder(dir).passwordFile())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ import (
 // folder is the folder of one server.
 type folder string
 
-func (d folder) data() string         { return filepath.Join(string(d), "pgdata") }
-func (d folder) log() string          { return filepath.Join(string(d), "server.log") }
-func (d folder) password() string     { return filepath.Join(string(d), "password") }
-func (d folder) rolePassword() string { return filepath.Join(string(d), "password-app") }
-func (d folder) port() string         { return filepath.Join(string(d), "port") }
+func (d folder) data() string             { return filepath.Join(string(d), "pgdata") }
+func (d folder) logFile() string          { return filepath.Join(string(d), "server.log") }
+func (d folder) passwordFile() string     { return filepath.Join(string(d), "password") }
+func (d folder) rolePasswordFile() string { return filepath.Join(string(d), "password-app") }
+func (d folder) portFile() string         { return filepath.Join(string(d), "port") }
 
 // major returns the major version of PostgreSQL that created the data, or 0 if there are none.
 func (d folder) major() (int, error) {
@@ -88,7 +88,7 @@ func (d folder) initdb(ctx context.Context, bin binaries, owner identity, sync b
 		return err
 	}
 
-	cmd := exec.CommandContext(ctx, bin.path("initdb"), "-D", temp, "-U", name, "--pwfile="+d.password(),
+	cmd := exec.CommandContext(ctx, bin.path("initdb"), "-D", temp, "-U", name, "--pwfile="+d.passwordFile(),
 		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--data-checksums")
 	if !sync {
 		cmd.Args = append(cmd.Args, "--no-sync")

@@ -74,7 +74,6 @@ func ordinaryIdentity(name string, uid, gid int) identity {
 	}}
 }
 
-// lookup returns the uid and gid of a user.
 func lookup(name string) (uid, gid int, err error) {
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -85,7 +84,6 @@ func lookup(name string) (uid, gid int, err error) {
 	return uid, gid, errors.Join(err, err2)
 }
 
-// fileOwner returns the uid and gid of a file's owner.
 func fileOwner(path string) (uid, gid int, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -71,7 +71,7 @@ func (d folder) forgetStale() error {
 // join waits until the running server of the folder accepts connections, sets s to it, and returns true. It returns
 // false if no server runs, or if the server exits during the wait.
 func (s *Server) join(ctx context.Context) (bool, error) {
-	password, err := os.ReadFile(s.dir.password())
+	password, err := os.ReadFile(s.dir.passwordFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -91,7 +91,7 @@ func (s *Server) join(ctx context.Context) (bool, error) {
 			return true, s.use(p, string(password))
 		}
 		if err := domain.Pause(ctx, tick); err != nil {
-			return false, fmt.Errorf("wait for the running server (process %d, log %s): %w", p.pid, s.dir.log(), err)
+			return false, fmt.Errorf("wait for the running server (process %d, log %s): %w", p.pid, s.dir.logFile(), err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func old(t *testing.T) string {
 		"ALTER DATABASE partnerapi OWNER TO partnerapi")
 	query(t, s.maintenance, "DROP ROLE "+role)
 	end(t, s)
-	if err := os.Remove(folder(dir).rolePassword()); err != nil {
+	if err := os.Remove(folder(dir).rolePasswordFile()); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -73,7 +73,7 @@ func TestForeignObjectsOfARunningServer(t *testing.T) {
 	dir := old(t)
 	first := begin(t, Config{Dir: dir})
 	query(t, first.AdminURL(), "ALTER TABLE kept OWNER TO partnerapi", "CREATE TABLE restored (v text)")
-	if err := os.Remove(folder(dir).rolePassword()); err != nil {
+	if err := os.Remove(folder(dir).rolePasswordFile()); err != nil {
 		t.Fatal(err)
 	}
 	second := begin(t, Config{Dir: dir})

@@ -91,7 +91,7 @@ func (s start) attempt(ctx context.Context, try int) (p postmaster, output strin
 	case errors.Is(err, errExited):
 		written, _ := io.ReadAll(io.NewSectionReader(log, offset, maxLog)) // after an error, output is what could be read
 		output = string(bytes.TrimSpace(written))
-		return p, output, fmt.Errorf("%w (log: %s):\n%s", errExited, s.dir.log(), output)
+		return p, output, fmt.Errorf("%w (log: %s):\n%s", errExited, s.dir.logFile(), output)
 	case err != nil:
 		// SIGINT stops the server. The next start waits until it has stopped.
 		return p, "", errors.Join(err, syscall.Kill(pid, syscall.SIGINT))
@@ -145,7 +145,7 @@ func (s start) pickPort(try int) (int, error) {
 	if s.port != 0 {
 		return s.port, nil
 	}
-	if text, err := os.ReadFile(s.dir.port()); err == nil && try == 1 {
+	if text, err := os.ReadFile(s.dir.portFile()); err == nil && try == 1 {
 		if l, err := net.Listen("tcp", "127.0.0.1:"+string(text)); err == nil {
 			return l.Addr().(*net.TCPAddr).Port, l.Close()
 		}
@@ -160,12 +160,12 @@ func (s start) pickPort(try int) (int, error) {
 // openLog opens the log for appending, and returns its current size. If it is larger than maxLog, it first renames it.
 // The server gets the open file, so its user needs no right to open it.
 func (s start) openLog() (*os.File, int64, error) {
-	if info, err := os.Stat(s.dir.log()); err == nil && info.Size() > maxLog {
-		if err := os.Rename(s.dir.log(), s.dir.log()+".old"); err != nil {
+	if info, err := os.Stat(s.dir.logFile()); err == nil && info.Size() > maxLog {
+		if err := os.Rename(s.dir.logFile(), s.dir.logFile()+".old"); err != nil {
 			return nil, 0, err
 		}
 	}
-	log, err := os.OpenFile(s.dir.log(), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(s.dir.logFile(), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -45,7 +45,7 @@ func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 		}
 		pause = min(2*pause, lastPause)
 
-		log.WarnContext(ctx, "PostgreSQL has ended; it is started again", "port", strconv.Itoa(cfg.Port), "log", s.dir.log())
+		log.WarnContext(ctx, "PostgreSQL has ended; it is started again", "port", strconv.Itoa(cfg.Port), "log", s.dir.logFile())
 		if err := s.restart(ctx, cfg); err != nil {
 			log.ErrorContext(ctx, "PostgreSQL was not started; it will be tried again", "error", err, "pause", pause)
 		} else {

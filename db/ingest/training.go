@@ -234,8 +234,8 @@ func signatureEvents(c *db.Change, shown []shownSignature) {
 	}
 }
 
-// publishPolicies adds one to the version of a locked policy for each of its publications. Its sign-off then consists
-// of the signatures that the new version already has, which cause events.
+// publishPolicies adds one to the version of a locked policy for each of its publications, and makes its counts stale
+// (counted_until). Its sign-off then consists of the signatures that the new version already has, which cause events.
 func publishPolicies(ctx context.Context, c *db.Change, list []publication) error {
 	if len(list) == 0 {
 		return nil

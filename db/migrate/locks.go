@@ -92,7 +92,7 @@ func Steps(ctx context.Context, d *db.DB) ([]Step, error) { return migrations.st
 
 // steps returns the migrations of the chain in their order, with the sizes of their locks.
 func (c chain) steps(ctx context.Context, d *db.DB) ([]Step, error) {
-	if _, _, err := c.version(ctx, d); err != nil { // ErrEarlier, for example
+	if _, _, err := c.version(ctx, d); err != nil { // the tables are of a version before 1.0, for example
 		return nil, err
 	}
 	p, err := c.provider(d)

@@ -70,7 +70,7 @@ func Up(ctx context.Context, d *db.DB) (applied []string, err error) {
 
 // up applies the migrations of the chain that were not applied yet, and returns their names.
 func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
-	if _, _, err := c.version(ctx, d); err != nil { // ErrEarlier, for example
+	if _, _, err := c.version(ctx, d); err != nil { // the tables are of a version before 1.0, for example
 		return nil, err
 	}
 	p, err := c.provider(d)

@@ -12,15 +12,15 @@ import (
 
 // The old cell's rows of a detached partner.
 
-// Suspend ends the work of partners whose detachment is at least as old as after, and returns their number. By then all
+// Suspend ends the work of partners that were detached at least minAge ago, and returns their number. By then all
 // processes of the cell know of the detachment (cells.MovesKnown). Until Suspend, the clients of a detached partner are in
 // resting_clients: their work waits.
-func Suspend(ctx context.Context, d *db.DB, after time.Duration) (int, error) {
+func Suspend(ctx context.Context, d *db.DB, minAge time.Duration) (int, error) {
 	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`
 		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval
 			AND (EXISTS (SELECT FROM clients AS c WHERE c.partner_id = m.partner_id AND c.archived_at IS NULL)
 				OR EXISTS (SELECT FROM webhooks AS w WHERE w.partner_id = m.partner_id))
-		ORDER BY m.partner_id`, Detached, after))
+		ORDER BY m.partner_id`, Detached, minAge))
 	for i, partner := range detached {
 		if err := suspend(ctx, d, partner); err != nil {
 			return i, err

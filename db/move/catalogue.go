@@ -82,9 +82,9 @@ type catalogueLine struct {
 	Row  json.RawMessage `json:"row"`
 }
 
-// ExportCatalogue writes the catalogues of one snapshot to to, and returns the number of lines.
-func ExportCatalogue(ctx context.Context, d *db.DB, to io.Writer) (lines int, err error) {
-	w := bufio.NewWriter(to)
+// ExportCatalogue writes the catalogues, of one snapshot, to out, and returns the number of lines.
+func ExportCatalogue(ctx context.Context, d *db.DB, out io.Writer) (lines int, err error) {
+	w := bufio.NewWriter(out)
 	err = d.Snapshot(ctx, func(ctx context.Context) error {
 		kinds, err := catalogueKinds(ctx, d)
 		if err != nil {

@@ -84,7 +84,8 @@ func (m *Move) extensions() []extension {
 func (m *Move) Check(ctx context.Context) error {
 	_, cellsErr := m.readCells(ctx)
 	roleErr := m.To.DryRun(ctx, func(ctx context.Context) error { return disableTriggers(side{ctx: ctx, DB: m.To}) })
-	return errors.Join(cellsErr, m.checkSteps(ctx), roleErr, m.checkName(ctx), m.checkKeys(ctx, ctx), m.checkRows(ctx))
+	keysErr := m.checkKeys(ctx, ctx) // for both databases: ctx has no transaction
+	return errors.Join(cellsErr, m.checkSteps(ctx), roleErr, m.checkName(ctx), keysErr, m.checkRows(ctx))
 }
 
 // DryRun calls Check, checks that no other command moves the partner, and returns the notes of extensions. If the

@@ -62,9 +62,9 @@ func (c comparison) differs() bool { return c.where != "" }
 // buckets hold more rows, they are replaced as a whole.
 const maxByKey = 1_000_000
 
-// compare returns the rows of a table that differ between the two sides, as a condition on both. It compares the
-// table by buckets, then the differing buckets by key. It stops at the buckets if they hold more than maxByKey rows,
-// and selects all of the partner's rows if the target has no such row.
+// compare returns a condition that selects, on both sides, the partner's rows of a table that differ. It compares the
+// rows by buckets, then those of the differing buckets by key. It stops at the buckets if they hold more than maxByKey
+// rows. If the target has none of the partner's rows, the condition selects all of them.
 func compare(source, target side, t shapedTable, o ownedIDs) (c comparison, err error) {
 	c.shapedTable = t
 	condition := o.condition(t.table)

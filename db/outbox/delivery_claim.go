@@ -183,8 +183,8 @@ func withinAccess(client string) string {
 
 // lease leases the due deliveries of places and adds them to claim. It drops deliveries that waited while their
 // subscription was not active, and deliveries of clients that are archived or no longer within its access: a retry must
-// not show data that the key cannot read. The limits are parameters because the planner would otherwise expect to read
-// most of the waiting deliveries.
+// not show data that the key cannot read. The LIMITs are parameters, also where the query could compute them: the
+// planner would then expect to read most of the waiting deliveries.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
@@ -195,7 +195,7 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 			total += p.N
 		}
 	}
-	if len(ids) == 0 { // choose wanted none of the due deliveries
+	if len(ids) == 0 { // none of the due deliveries is wanted now
 		claim.Left = true
 		return nil
 	}

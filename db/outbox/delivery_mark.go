@@ -100,7 +100,7 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	return pg.All[domain.DeliveryID](ctx, d, "mark deliveries", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = m.status, reason = m.reason, due_at = m.due_at, lease = NULL,
 			first_try_at = coalesce(d.first_try_at, m.at),
-			tries = CASE WHEN jsonb_array_length(d.tries) < @keptTries THEN d.tries ELSE d.tries - 0 END || m.try::jsonb
+			tries = CASE WHEN jsonb_array_length(d.tries) < @keptTries THEN d.tries ELSE d.tries - 0 /* the first */ END || m.try::jsonb
 		FROM unnest(@webhooks::uuid[], @ids::uuid[], @tokens::uuid[], @statuses::text[], @reasons::text[], @tries::text[], @dues::timestamptz[], @ats::timestamptz[])
 			AS m (webhook_id, id, lease, status, reason, try, due_at, at)
 		WHERE d.webhook_id = m.webhook_id AND d.id = m.id AND d.lease = m.lease AND d.status = 'waiting'
@@ -164,7 +164,7 @@ func noteOutcomes(
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id
 		), judged AS (
 			SELECT *, id || ' ' || extract(epoch FROM coalesce(failing_since, @now)) AS cause,
-				status = 'active' AND (gone OR failing_since <= @webhookRetryFor) IS TRUE AS disabled FROM seen
+				status = 'active' AND (gone OR failing_since <= @latestToDisable) IS TRUE AS disabled FROM seen
 		), noted AS (
 			UPDATE webhooks AS w SET last_delivery_at = greatest(w.last_delivery_at, j.succeeded_at),
 				failing_since = j.failing_since,
@@ -173,11 +173,11 @@ func noteOutcomes(
 			FROM judged AS j WHERE w.id = j.id
 		)
 		SELECT id, partner_id AS partner, url, coalesce(failing_since, @now) AS since, disabled, gone, cause FROM judged AS j
-		WHERE disabled OR status = 'active' AND failing_since <= @webhookMailAfter AND NOT EXISTS (
+		WHERE disabled OR status = 'active' AND failing_since <= @latestToMail AND NOT EXISTS (
 			SELECT FROM partner_mails AS m WHERE m.partner_id = j.partner_id AND m.kind = @failingMail AND m.cause = j.cause)`,
 		pg.Named{
 			"ids": ids, "succeeded": succeeded, "failed": failed, "gone": gone, "now": c.At,
-			"webhookRetryFor": c.At.Add(-domain.WebhookRetryFor), "webhookMailAfter": c.At.Add(-domain.WebhookMailAfter),
+			"latestToDisable": c.At.Add(-domain.WebhookRetryFor), "latestToMail": c.At.Add(-domain.WebhookMailAfter),
 			"failingMail": domain.WebhookFailingMail,
 		}))
 	var mails []domain.PartnerMail

@@ -76,7 +76,8 @@ type FailingWebhook struct {
 	FailingSince time.Time
 }
 
-// DeliveryBacklogs counts deliveries and subscriptions. Its cost depends only on the number of subscriptions.
+// DeliveryBacklogs counts waiting deliveries, up to maxCounted, and subscriptions by status, and lists the 20 that have
+// failed longest. Its cost depends only on the number of subscriptions.
 func DeliveryBacklogs(ctx context.Context, d *db.DB) (DeliveryBacklog, error) {
 	backlog, err := pg.One[DeliveryBacklog](ctx, d, "count deliveries", pg.SQL(`
 		SELECT (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?0) AS w) AS waiting,

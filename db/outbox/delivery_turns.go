@@ -49,7 +49,8 @@ type waitingWebhook struct {
 
 // next reads the next subscriptions of the round, each with one search of the index of waiting deliveries, until n have
 // due deliveries, n+deliverySteps were read, or the round is over, and moves the round on. It returns those whose
-// partners are not suspended. Their Reason, if set, is why their waiting deliveries are to be dropped.
+// partners are not suspended. Their Reason, if set, is why their waiting deliveries are to be dropped. UnderWay counts
+// the tries in progress of those with due deliveries.
 func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]waitingWebhook, error) {
 	steps := n + deliverySteps
 	visited, err := pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`

@@ -45,7 +45,7 @@ const failedMails = `
 func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
 	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
 		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT @limit",
-		pg.Named{"since": since, "ids": []string(nil), "limit": limit}))
+		pg.Named{"since": since, "ids": []string(nil) /* any */, "limit": limit}))
 }
 
 // RetryMails puts mails that were given up since a time into the outbox again: the mails with the ids (UUIDs) or, if
@@ -101,12 +101,13 @@ type MailBacklog struct {
 func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, err error) {
 	const due = `FROM mail_requests
 				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`
-	const ofPartners = "FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL AND failed_at IS "
+	const ofPartners = "FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL"
 	rows, err := pg.All[MailBacklog](ctx, d, "count mail", pg.SQL(`
-		SELECT (SELECT count(*) `+due+`) + (SELECT count(*) `+ofPartners+`NULL) AS waiting,
-			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL) + (SELECT count(*) `+ofPartners+`NOT NULL) AS failed,
-			least((SELECT min(coalesce(due_at, created_at)) `+due+`), (SELECT min(created_at) `+ofPartners+`NULL)) AS oldest
-		UNION ALL
+		SELECT (SELECT count(*) `+due+`) + (SELECT count(*) `+ofPartners+` AND failed_at IS NULL) AS waiting,
+			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL)
+				+ (SELECT count(*) `+ofPartners+` AND failed_at IS NOT NULL) AS failed,
+			least((SELECT min(coalesce(due_at, created_at)) `+due+`), (SELECT min(created_at) `+ofPartners+` AND failed_at IS NULL)) AS oldest
+		UNION ALL -- the row of simulated mail
 		SELECT (SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0),
 			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?1),
 			(SELECT min(send_at) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0)`,

@@ -66,26 +66,27 @@ type claimedMail struct {
 }
 
 // leaseMails leases up to n due mails of the clients in visited: those of urgency 1 first and, within an urgency, the
-// first mail of each client before any second one. n is shared by the clients of an urgency. Of each client it locks at
-// most two shares, and at least one mail.
+// first mail of each client before any second one. n is shared by the clients of an urgency. Of each client it locks
+// up to two equal shares of n, and at least one mail.
 func leaseMails(
 	ctx context.Context, d *db.DB, visited []mailTurn, n int, now time.Time, life time.Duration,
 ) ([]claimedMail, error) {
 	var clients [][16]byte
 	var urgencies []int
-	share, seen := map[int]int{}, map[mailTurn]bool{} // share first counts the clients of an urgency
+	clientCount, seen := map[int]int{}, map[mailTurn]bool{} // clientCount is by urgency
 	for _, w := range visited {
 		if w.Due && !seen[w.key()] {
 			seen[w.key()] = true
 			clients, urgencies = append(clients, w.Client), append(urgencies, w.Urgency)
-			share[w.Urgency]++
+			clientCount[w.Urgency]++
 		}
 	}
 	if len(clients) == 0 {
 		return nil, nil
 	}
-	for urgency, due := range share {
-		share[urgency] = min(n, max(1, 2*n/due))
+	share := map[int]int{}
+	for urgency, count := range clientCount {
+		share[urgency] = min(n, max(1, 2*n/count))
 	}
 	return pg.All[claimedMail](ctx, d, "claim mails", pg.SQL(`
 		WITH due AS (

@@ -58,7 +58,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 		partners, ids[i], mailed[i] = append(partners, a.Partner), a.ID, a.MailedAdmin
 	}
 	return mailed, c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL(
-		"SELECT u.*, ?, 2 AS urgency, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u",
+		"SELECT u.partner, u.id, ?, 2 AS urgency, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u (partner, id)", // not urgent
 		db.PartnerMail, c.At, partners, pg.IDs(ids)))
 }
 
@@ -73,8 +73,8 @@ type NoticeMail struct {
 	SwitchedOff bool
 }
 
-// ReadNotice reads a leased mail to a partner, whose id is l.Client. Unwanted is set if the recipient is no admin any
-// more, and SwitchedOff if the partner has switched the mail's kind off.
+// ReadNotice reads a leased mail to a partner; l.Client is the partner's id. Unwanted is set if the recipient is no
+// admin any more, and SwitchedOff if the partner has switched the mail's kind off.
 func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error) {
 	row, err := pg.Find[struct {
 		NoticeMail

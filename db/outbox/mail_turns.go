@@ -82,7 +82,7 @@ func (t *MailTurns) advance(visited []mailTurn, claimed []claimedMail, n int) {
 		stopped[w.Urgency] = stopped[w.Urgency] || w.Due && len(claimed) == n && !served[w.key()]
 		switch {
 		case w.Step == 0 || stopped[w.Urgency]: // found by age, or after the stop: not part of the position
-		case w.Urgency == 1: // urgent, as in nextTurns
+		case w.Urgency == 1: // urgent
 			t.urgent = w.Client
 		default:
 			t.other = w.Client

@@ -86,7 +86,7 @@ const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AN
 func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 	return pg.One[bool](ctx, d, "look for events", pg.Prepared(pg.SQL(
 		"SELECT EXISTS (SELECT 1 FROM (SELECT * FROM events ORDER BY recorded_at, id) AS e WHERE "+waitingEvents+")",
-		d.Now(), domain.EventTypes)))
+		d.Now(), domain.EventTypes))) // ?0 and ?1 of waitingEvents
 }
 
 // takeEvents reads the first n waiting events. Partner is nil if the client is archived or does not exist. It needs no
@@ -97,7 +97,7 @@ func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) 
 			e.created_at AS at, e.recorded_at,
 			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner
 		FROM events AS e WHERE `+waitingEvents+` ORDER BY e.recorded_at, e.id LIMIT ?2`,
-		d.Now(), domain.EventTypes, n, uuid.Nil))
+		d.Now(), domain.EventTypes, n, uuid.Nil)) // the first two are of waitingEvents
 }
 
 // publish publishes taken events at the positions after head, and adds their outcomes to p.

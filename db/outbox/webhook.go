@@ -46,7 +46,8 @@ func coveredKey(column string, by domain.KeyID) pg.Query {
 // Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.
 func Webhooks(ctx context.Context, d *db.DB, w domain.Window) (domain.Slice[domain.Webhook], error) {
 	k := pg.ByTime("w.created_at", "w.id", func(h *domain.Webhook) (time.Time, domain.WebhookID) { return h.CreatedAt, h.ID })
-	k.Table, k.Select, k.OneIndex = "webhooks AS w", func(q *pg.Select) { q.Columns(selectWebhook) }, true
+	k.Table, k.Select = "webhooks AS w", func(q *pg.Select) { q.Columns(selectWebhook) }
+	k.OneIndex = true // the plan of the page is kept
 	k.Where.Add("?", webhookReach(ctx))
 	return pg.CountedPage(ctx, d, k, w)
 }

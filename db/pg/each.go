@@ -17,6 +17,7 @@ const EachBatch = 2000
 func Each[Row any](ctx context.Context, r Runner, action string, q Query) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var none Row
+		// The statements are unrepeated: the cursor's name is part of their texts.
 		cursor := fmt.Sprintf("rows_%x", [16]byte(NewID[domain.EventKind]()))
 		if err := Run(ctx, r, action, unrepeated{SQL("DECLARE "+cursor+" NO SCROLL CURSOR FOR ?", q)}); err != nil {
 			yield(none, err)

@@ -65,7 +65,6 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// inUse returns the number of connections in use.
 func (g *gate) inUse() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -35,7 +35,6 @@ func Columns[Row any]() string {
 // Rows selects all columns of Row's table, under its alias.
 func Rows[Row any]() *Select { return From(aliasedTable[Row]()).Columns(Columns[Row]()) }
 
-// aliasedTable returns the name of Row's table with its alias.
 func aliasedTable[Row any]() string {
 	table := models.Get(reflect.TypeFor[Row]())
 	return table.Name + " AS " + table.Alias

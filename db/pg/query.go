@@ -73,8 +73,8 @@ func (s *statement) sql() string {
 	return s.whole
 }
 
-// add appends a fragment, with PostgreSQL's placeholders for its own. A placeholder without a value is a programming
-// error and panics. Without values, the text is appended as it is.
+// add appends a fragment. It replaces the placeholders of SQL, ? and ?N, by PostgreSQL's, $N. A placeholder without a
+// value is a programming error and panics. Without values, the text is appended as it is.
 func (s *statement) add(text string, args []any) {
 	if len(args) == 0 {
 		s.text = append(s.text, text...)
@@ -93,7 +93,7 @@ func (s *statement) add(text string, args []any) {
 			return
 		}
 		s.text = append(s.text, text[:i]...)
-		index, rest := cutLeading(text[i+1:], digits)
+		index, rest := cutLeading(text[i+1:], digits) // index is empty for a bare ?
 		text = rest
 		place := next
 		if index != "" {

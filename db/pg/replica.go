@@ -92,7 +92,7 @@ func (d *DB) FromReplica(ctx context.Context, do func(ctx context.Context) error
 }
 
 // CheckReplica returns an error if the standby of WithReplica cannot be used. Like a snapshot, it waits for the replay.
-// feedback reports whether hot_standby_feedback is on: then the primary keeps rows that a long snapshot on it needs.
+// feedback reports whether hot_standby_feedback is on, with which the primary keeps rows that the standby still reads.
 func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayWithin)
 	defer cancel()

@@ -26,6 +26,7 @@ func newInsert[Row any](rows []Row) insert {
 	return insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 }
 
+// write appends an INSERT of all rows. Without rows it would have no VALUES.
 func (i insert) write(s *statement) {
 	names := columnNames(i.table.Fields)
 	s.add("INSERT INTO "+i.table.Name+" ("+strings.Join(names, ", ")+") VALUES ", nil)

@@ -162,7 +162,7 @@ func addClientEffects(ctx context.Context, b *importingClients) error {
 		if a.after.ArchivedAt == nil {
 			b.CountClients(a.after.Partner, 1)
 		}
-		if !a.sideEffect { // the record has no program
+		if !a.record.Program.Given {
 			withDefaultProgram = append(withDefaultProgram, a.after.ID)
 		}
 	}

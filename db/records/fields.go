@@ -51,7 +51,7 @@ func mappingOf(record, row reflect.Type) *mapping {
 	for i := range record.NumField() {
 		m.addField(record.Field(i), i, row)
 	}
-	for _, name := range []string{
+	for _, name := range []string{ // an import sets these in the same way for all kinds
 		"ID", "ClientID", "Client", "PartnerID", "Partner", "Name", "NameKey", "CreatedAt", "UpdatedAt",
 	} {
 		if f, ok := row.FieldByName(name); ok {
@@ -62,18 +62,18 @@ func mappingOf(record, row reflect.Type) *mapping {
 	return m
 }
 
-// addField adds a field of the record, and its pair if the row has a column for it. It ignores fields that are not
-// domain.Optional, or not in JSON.
+// addField adds a field of the record and, if the row has a column for it, the pair of field and column. It ignores
+// fields that are not domain.Optional, or not in JSON.
 func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 	name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-	value, isField := f.Type.FieldByName("Value")
-	if !isField || name == "" {
+	value, isOptional := f.Type.FieldByName("Value")
+	if !isOptional || name == "" {
 		return
 	}
 	rules := "," + f.Tag.Get("rule") + ","
 	field := recordField{name, index, strings.Contains(rules, ",new,")}
 	m.fields = append(m.fields, field)
-	for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} {
+	for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} { // the first that exists, see pair
 		to, ok := row.FieldByName(column)
 		if !ok || !plainType(pointee(value.Type)).ConvertibleTo(pointee(to.Type)) {
 			continue

@@ -73,8 +73,8 @@ func beginExposures(ctx context.Context, b *importingExposures) error {
 	return nil
 }
 
-// finishExposure sets the severity and the data classes of a new exposure if the record leaves them out: the severity
-// follows from the record's data classes or, without these, from the breach. It returns an error for impossible times.
+// finishExposure sets Found. For a new exposure it also sets the severity and data classes that the record leaves out:
+// the severity follows from the record's data classes or, without these, from the breach. It refuses impossible times.
 func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	r, e := a.record, a.after
 	if a.before == nil && !r.Severity.Given {
@@ -92,8 +92,9 @@ func finishExposure(a *appliedExposure, breach *db.BreachRow) error {
 	case e.ResolvedAt != nil && e.ResolvedAt.Before(e.FirstSeenAt):
 		return errors.New("resolved_at is before first_seen_at")
 	}
-	// An exposure is not found if only its resolution is known (findingSQL): its times are then equal.
-	e.Found = e.Found || e.ResolvedAt == nil || !e.ResolvedAt.Equal(e.FirstSeenAt)
+	// Equal times mean that only a resolution was reported, and the exposure itself was not found.
+	onlyResolved := e.ResolvedAt != nil && e.ResolvedAt.Equal(e.FirstSeenAt)
+	e.Found = e.Found || !onlyResolved
 	return nil
 }
 

@@ -66,7 +66,7 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 			}
 			return pg.Run(ctx, c, "mark summaries as stale", pg.SQL(
 				"UPDATE clients SET summarized_at = least(summarized_at, ?1) WHERE id = ANY(?0::uuid[])",
-				pg.IDs(batch), c.At.Add(-2*domain.SummaryAge)))
+				pg.IDs(batch), c.At.Add(-2*domain.SummaryAge))) // older than a summary may be
 		})
 		if err != nil || len(batch) == 0 {
 			return err
@@ -76,7 +76,7 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 }
 
 // importBatch applies a batch of records in a change, and retries it if it conflicts with concurrent writes. The
-// results are in the order of the batch. apply gets them zero, which means refused, and must set all.
+// results are in the order of the batch. apply must set them all: it gets zero values.
 func importBatch(
 	ctx context.Context, d *db.DB, batch []any,
 	apply func(ctx context.Context, c *db.Change, results []domain.ImportResult) error,
@@ -134,8 +134,8 @@ func ClearStage(ctx context.Context, d *db.DB) error {
 	return pg.Run(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
 }
 
-// StageRepeated moves lines whose object an earlier line has to the second round of their kind. That round is applied
-// in the order of the input, as it has no client or user. The first round then has at most one line of each object.
+// StageRepeated moves a line to the second round of its kind, round 1, if an earlier line has the same object. Without
+// clients and users, that round is applied in the order of the input.
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		// The new table has no statistics: the planner would take it for empty, and read it once for each line.

@@ -119,14 +119,12 @@ type recordChange[Record, Row any] struct {
 	record        *Record
 	before, after *Row // before is nil for a new object
 	changed       bool // the row exists and changes
-	sideEffect    bool // something other than the row changes
+	sideEffect    bool // something other than the row changes: the program, or the members of a collection
 	result        *domain.ImportResult
 }
 
-// refuse refuses the record.
 func (a *recordChange[Record, Row]) refuse(err error) { *a.result = domain.RefuseImport("%s", err) }
 
-// refused reports whether the record is refused.
 func (a *recordChange[Record, Row]) refused() bool { return a.result.Refusal != "" }
 
 // Import applies a batch in one change, which is retried after a conflict, and then runs afterCommit. After an error of
@@ -208,10 +206,9 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.kind.locked == "" {
+	if b.kind.locked == "" { // begin has locked the rows
 		return nil
 	}
-
 	if b.kind.rank > 0 {
 		b.WillLock(b.kind.rank)
 	}
@@ -238,7 +235,6 @@ func (b *recordBatch[Record, Row]) keep(rows []Row) {
 	}
 }
 
-// keyOf returns the key of a record.
 func (k *kind[Record, Row]) keyOf(r *Record) any {
 	if k.key == nil {
 		return idOf(r)

@@ -278,8 +278,9 @@ func checkProgress(before, after *domain.Result) error {
 	return nil
 }
 
-// addResultEffects adds the effects of new and changed results to the change, and counts the uses of templates. It puts
-// the mails of scheduled results into the outbox, and deletes the mails of results that are no longer scheduled.
+// addResultEffects adds the effects of new and changed results to the change, and counts the uses of templates. Events
+// are only of changed results, of clients that are not archived. It puts the mails of scheduled results into the
+// outbox, and deletes the mails of results that are no longer scheduled.
 func addResultEffects(ctx context.Context, b *importingResults) error {
 	if len(b.inserts)+len(b.updates) == 0 {
 		return nil
@@ -294,13 +295,13 @@ func addResultEffects(ctx context.Context, b *importingResults) error {
 	var waiting []db.ResultChange
 	var unscheduled []domain.ResultID
 	for _, r := range inserts {
-		b.ResultChanged(&r, true /* silent */)
+		b.ResultChanged(&r, true /* no event */)
 		if r.After.Status == domain.ResultScheduled {
 			waiting = append(waiting, r)
 		}
 	}
 	for _, r := range updates {
-		b.ResultChanged(&r, archived[r.Client] /* silent */)
+		b.ResultChanged(&r, archived[r.Client] /* no event */)
 		switch {
 		case r.After.Status == domain.ResultScheduled && r.After.SendAt != r.Before.SendAt:
 			waiting = append(waiting, r)
@@ -327,8 +328,8 @@ func resultChanges(list []*appliedResult) []db.ResultChange {
 	})
 }
 
-// queueMails puts the mails of results into the outbox, or updates the due times of those that are in it already,
-// unless they are leased and so being sent.
+// queueMails puts the mails of results into the outbox, as not urgent (2), or updates the due times of those that are
+// in it already, unless they are leased and so being sent.
 func queueMails(ctx context.Context, c *db.Change, waiting []db.ResultChange) error {
 	if len(waiting) == 0 {
 		return nil

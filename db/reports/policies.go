@@ -11,7 +11,7 @@ import (
 // EveryPolicy reads all pages of Tenant.Policies, without the descriptions.
 func EveryPolicy(ctx context.Context, t *db.Tenant) (all []domain.Policy, err error) {
 	for w := (domain.Window{Limit: pg.EachBatch}); ; {
-		page, err := t.Policies(ctx, nil, w)
+		page, err := t.Policies(ctx, nil /* since any time */, w)
 		if err != nil {
 			return nil, err
 		}
