@@ -162,7 +162,7 @@ func (s *batch) leave(ctx context.Context) error {
 	for i := range s.rows {
 		r := &s.rows[i]
 		s.link(r, r.UserID, false /* settled */)
-		if r.UserID == nil {
+		if r.UserID == nil { // it was never wanted
 			continue
 		}
 		before := s.users[*r.UserID]

@@ -153,7 +153,7 @@ func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	return run, err
 }
 
-// Finish completes a run whose accounts are applied, and returns it. The next run continues from its position.
+// Finish completes a run that was applied, and deletes its staged accounts. The next run continues from its position.
 // unchanged becomes the number of wanted accounts with a user that the run did not create, update or merge; updated
 // also counts accounts that are not wanted (updated_inactive). Finish returns db.ErrLeaseLost if the lease is lost.
 func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err error) {

@@ -135,8 +135,8 @@ func marshalled(r domain.AccountRecord) string {
 	return string(text)
 }
 
-// StartOver makes a run read the directory from the start again, because the directory no longer accepts its position.
-// It returns false, and does nothing, if the run has already started over.
+// StartOver deletes what a run has staged and makes it read the directory from the start again, because the directory
+// no longer accepts its position. It returns false, and does nothing, if the run has already started over.
 func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 	if l.StartedOver {
 		return false, nil

@@ -85,7 +85,7 @@ type ownedIDs struct {
 	Clients, Keys, Webhooks, Prefixes []string
 }
 
-// readOwnedIDs reads the ids of a partner's objects. The prefixes include the actor of operators' commands.
+// readOwnedIDs reads the ids of a partner's objects. The prefixes, which find audit entries, include that of commands.
 func readOwnedIDs(ctx context.Context, d *db.DB, partner domain.PartnerID) (ownedIDs, error) {
 	return pg.One[ownedIDs](ctx, d, "list the partner's objects", pg.SQL(`
 		SELECT ?0::uuid::text AS partner,

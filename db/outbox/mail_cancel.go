@@ -8,9 +8,9 @@ import (
 	"partnerapi/domain"
 )
 
-// CancelSends cancels those simulated mails of a client's results ids that wait in the outbox and cannot have been
-// sent: they have no lease, and no try of them ended without a response. It deletes these from the outbox and marks
-// their results as failed. It returns all of the client's results among ids, in their new state, by id.
+// CancelSends cancels the mails of a client's results with the given ids, as far as they wait in the outbox and cannot
+// have been sent: they have no lease, and no try of them ended without a response. It deletes these from the outbox and
+// marks their results as failed. It returns all results with the ids, in their new state, ordered by id.
 func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) ([]domain.Result, error) {
 	cancelled, err := cancelSends(ctx, c, t, ids)
 	if err != nil {

@@ -34,13 +34,13 @@ func webhookReach(ctx context.Context) pg.Query {
 		ELSE ?2 END)`, caller.Partner, caller.Key, coveredKey("w.key_id", caller.Key))
 }
 
-// coveredKey returns the condition that the key whose id is in a column is limited to listed clients, and that key by
-// reaches all of these: they are listed for it too.
-func coveredKey(column string, by domain.KeyID) pg.Query {
+// coveredKey returns the condition that the key whose id is in a column is limited to listed clients, at least one, and
+// that all of these are listed for the key other too.
+func coveredKey(column string, other domain.KeyID) pg.Query {
 	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
 			WHERE o.id = `+column+` AND NOT o.all_clients)
 		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT EXISTS (
-			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, by)
+			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, other)
 }
 
 // Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.

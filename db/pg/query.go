@@ -62,7 +62,7 @@ type statement struct {
 	args  []any
 }
 
-// sql returns the text: that of a Raw query if it was written (whole), which must then be alone, or else the built one.
+// sql returns the built text or, if a Raw query was written, the text of that (whole), beside which there must be none.
 func (s *statement) sql() string {
 	switch {
 	case s.whole == "":

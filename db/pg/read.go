@@ -103,8 +103,8 @@ func Copy(ctx context.Context, r Runner, action, table string, columns []string,
 	return r.TranslateError(action, err)
 }
 
-// Existing returns the ids for which a table has a row. from is the name of the table with WHERE, or with WHERE, a
-// condition and AND, as in "clients WHERE archived_at IS NULL AND". action is the statement's name.
+// Existing returns the ids for which a table has a row. from is all that precedes the condition on the id, as in
+// "courses WHERE" or "clients WHERE archived_at IS NULL AND". action is the statement's name.
 func Existing[K domain.Kind](
 	ctx context.Context, r Runner, action, from string, ids []domain.ID[K],
 ) (map[domain.ID[K]]bool, error) {

@@ -87,7 +87,7 @@ type afterKey struct{}
 // rolled back, or if there is no transaction. It runs even if a DryRun or Savepoint within the transaction rolls the
 // caller's work back.
 func (d *DB) AfterCommit(ctx context.Context, fn func()) {
-	if after, ok := ctx.Value(afterKey{}).(*[]func()); ok && d.InTx(ctx) {
+	if after, ok := ctx.Value(afterKey{}).(*[]func()); ok { // there is a transaction
 		*after = append(*after, fn)
 	}
 }

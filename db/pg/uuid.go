@@ -24,7 +24,7 @@ func IDs[K domain.Kind](ids []domain.ID[K]) [][16]byte {
 // plainUUID is pgtype.UUIDCodec, but passes the bytes of a UUID to scanners, not its text.
 type plainUUID struct{ pgtype.UUIDCodec }
 
-// DecodeDatabaseSQLValue returns a UUID's 16 bytes for a scanner, which must copy them; NULL and texts as pgtype does.
+// DecodeDatabaseSQLValue returns the 16 bytes of a UUID, which a scanner must copy. pgtype decodes NULL and texts.
 func (u plainUUID) DecodeDatabaseSQLValue(
 	types *pgtype.Map, oid uint32, format int16, src []byte,
 ) (driver.Value, error) {
