@@ -5,5 +5,5 @@ func Counters() (names []string) {
 	for _, c := range storedCounts {
 		names = append(names, c.name)
 	}
-	return append(names, signatures)
+	return append(names, policyCounter)
 }

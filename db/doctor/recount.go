@@ -88,9 +88,9 @@ var storedCounts = []storedCount{
 	},
 }
 
-// signatures is the name of the counts of policies. A read computes and stores them if
+// policyCounter is the name of the counts of policies. A read computes and stores them if
 // they are stale; writers mark them as stale.
-const signatures = "sign-off of policies"
+const policyCounter = "sign-off of policies"
 
 // RecountDue recounts the counters in the table recounts: migrations add counters that
 // processes of the previous release do not update. A counter stays there until such a
@@ -123,7 +123,7 @@ func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, 
 			return wrong, fmt.Errorf("recount the %s: %w", c.name, err)
 		}
 	}
-	if len(names) > 0 && !slices.Contains(names, signatures) { // the counts of policies are not asked for
+	if len(names) > 0 && !slices.Contains(names, policyCounter) { // the counts of policies are not asked for
 		return wrong, nil
 	}
 	found, err := recountPolicies(ctx, d)
@@ -138,7 +138,7 @@ func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 		}
 		columns := strings.Join(slices.Concat(c.keys, c.values), ", ")
 		err := pg.Run(ctx, d, "count the "+c.name, pg.SQL(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM (%s) AS n ON CONFLICT DO NOTHING",
-			c.table, columns, fmt.Sprintf(c.counted, "true"))))
+			c.table, columns, fmt.Sprintf(c.counted, "true" /* all rows */))))
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (c storedCount) compare() pg.Query {
 	keys := strings.Join(c.keys, ", ")
 	return pg.SQL("SELECT ?0::text AS counter, json_build_object("+strings.Join(keyObject, ", ")+")::text AS key, "+
 		storedRow+"::text AS stored, "+countedRow+"::text AS counted FROM "+c.table+" AS s FULL JOIN ("+
-		fmt.Sprintf(c.counted, "true")+") AS n USING ("+keys+") WHERE "+storedRow+" <> "+countedRow+
+		fmt.Sprintf(c.counted, "true" /* all rows */)+") AS n USING ("+keys+") WHERE "+storedRow+" <> "+countedRow+
 		" AND "+c.servedHere()+" ORDER BY "+keys+" LIMIT ?1", c.name, recountAtOnce)
 }
 
@@ -209,12 +209,12 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 	keys := strings.Join(c.keys, ", ")
 	var set, differ, none, sameKey []string
 	for _, v := range c.values {
-		set = append(set, fmt.Sprintf("%s = coalesce(n.%[1]s, %s)", v, c.none))
-		differ = append(differ, fmt.Sprintf("s.%s <> coalesce(n.%[1]s, %s)", v, c.none))
+		set = append(set, v+" = coalesce(n."+v+", "+c.none+")")
+		differ = append(differ, "s."+v+" <> coalesce(n."+v+", "+c.none+")")
 		none = append(none, c.none)
 	}
 	for _, k := range c.keys {
-		sameKey = append(sameKey, fmt.Sprintf("s.%s = k.%[1]s", k))
+		sameKey = append(sameKey, "s."+k+" = k."+k)
 	}
 	if c.shown { // callers see the count
 		set = append(set, "updated_at = greatest(s.updated_at, ?1)") // ?1 is the time
@@ -256,16 +256,17 @@ func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error
 		return nil, err
 	}
 	for _, c := range clients {
-		found, err := pg.All[Miscount](ctx, d, "recount the "+signatures, pg.SQL(db.PolicyCountsSQL+db.StorePolicyCountsSQL+`
+		found, err := pg.All[Miscount](ctx, d, "recount the "+policyCounter, pg.SQL(
+			db.PolicyCountsSQL+db.StorePolicyCountsSQL+`
 			SELECT ?3::text AS counter, json_build_object('client_id', p.client_id, 'id', id)::text AS key,
 				ROW(p.audience_count, p.acknowledged_count)::text AS stored, ROW(c.audience, c.acknowledged)::text AS counted
 			FROM counted AS c JOIN policies AS p USING (id)
 			WHERE p.client_id = ?0 AND p.counted_until > ?2
 				AND (p.audience_count, p.acknowledged_count) <> (c.audience, c.acknowledged)`,
-			c.Client, c.Policies, d.Now(), signatures))
+			c.Client, c.Policies, d.Now(), policyCounter))
 		wrong = append(wrong, found...)
 		if err != nil {
-			return wrong, fmt.Errorf("recount the %s: %w", signatures, err)
+			return wrong, fmt.Errorf("recount the %s: %w", policyCounter, err)
 		}
 	}
 	return wrong, nil

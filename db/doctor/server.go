@@ -67,7 +67,7 @@ type Settings struct {
 	Timeouts string
 }
 
-// ReadSettings reads those settings of the current session that may lose data or work.
+// ReadSettings reads the settings of the current session with which data may be lost, and the timeouts that end work.
 func ReadSettings(ctx context.Context, d *db.DB) (Settings, error) {
 	return pg.One[Settings](ctx, d, "read the server's settings", pg.SQL(`
 		SELECT coalesce(string_agg(said, ', ' ORDER BY name) FILTER (WHERE

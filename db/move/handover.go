@@ -17,7 +17,7 @@ var errFreezeEnded = errors.New("what was left took longer than writes may be re
 
 // handOver freezes the partner's writes, copies and checks the last differences, and makes the new cell serve the
 // partner, all within db.FreezeFor. The error is errFreezeEnded if the time was too short. After an error the writes
-// may still be frozen: see unfreeze.
+// may still be frozen: the caller has to call unfreeze.
 func (m *Move) handOver(ctx context.Context, c cellPair) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, db.FreezeFor, errFreezeEnded)

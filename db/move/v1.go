@@ -41,7 +41,6 @@ type retirement struct{ AnnouncedAt, SunsetAt, EndedAt *time.Time }
 
 func (r retirement) announced() bool { return r.AnnouncedAt != nil }
 
-// announcement formats the dates of an announced retirement.
 func (r retirement) announcement() string {
 	return fmt.Sprintf("announced on %s, sunset on %s", r.AnnouncedAt.UTC().Format(time.RFC3339), r.SunsetAt.UTC().Format(time.RFC3339))
 }

@@ -80,10 +80,10 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 		"maxConcurrentTries": domain.MaxConcurrentTries,
 	}))
 	if err != nil || len(visited) == 0 {
-		r.exhausted = err == nil
+		r.exhausted = err == nil // nothing is left
 		return nil, err
 	}
 	last := visited[len(visited)-1]
-	r.at, r.wrapped, r.exhausted = last.ID, last.Wrapped, last.Step < steps && last.Found < n
+	r.at, r.wrapped, r.exhausted = last.ID, last.Wrapped, last.Step < steps && last.Found < n // within both limits
 	return slices.DeleteFunc(visited, func(w waitingWebhook) bool { return w.Suspended }), nil
 }

@@ -226,7 +226,8 @@ func (s *Select) For(lock string) *Select {
 
 func (s *Select) write(st *statement) {
 	st.list("SELECT ", ", ", s.columns)
-	if _, alias, _ := strings.Cut(s.from, " AS "); s.rows != nil {
+	if s.rows != nil {
+		_, alias, _ := strings.Cut(s.from, " AS ")
 		st.add(" FROM (?) AS "+alias, []any{s.rows})
 	} else {
 		st.add(" FROM "+s.from, nil)

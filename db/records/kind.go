@@ -228,7 +228,6 @@ func idsOf[Record, Row any](list []*recordChange[Record, Row]) [][16]byte {
 	return pg.MapRows(list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).after) })
 }
 
-// keep adds existing rows to byKey.
 func (b *recordBatch[Record, Row]) keep(rows []Row) {
 	for i := range rows {
 		b.byKey[b.kind.keyOf(recordOf[Record](&rows[i]))] = &rows[i]

@@ -96,7 +96,7 @@ func (o objects) find(r reference) *foundObject { return o[objectKey{r.Prefix(),
 // isOf reports whether an object exists and belongs to a client.
 func (f *foundObject) isOf(client domain.ClientID) bool { return f != nil && f.ClientID == client }
 
-// lookUp reads the wanted objects, with one statement for each kind.
+// lookUp reads the wanted objects into the map, with one statement for each kind. Missing ones stay nil.
 func lookUp(ctx context.Context, c *db.Change, wanted objects) error {
 	for _, q := range objectQueries {
 		ids := wanted.ids(q.prefix)
