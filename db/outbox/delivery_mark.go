@@ -100,7 +100,7 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	return pg.All[domain.DeliveryID](ctx, d, "mark deliveries", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = m.status, reason = m.reason, due_at = m.due_at, lease = NULL,
 			first_try_at = coalesce(d.first_try_at, m.at),
-			tries = CASE WHEN jsonb_array_length(d.tries) < @keptTries THEN d.tries ELSE d.tries - 0 /* the first */ END || m.try::jsonb
+			tries = CASE WHEN jsonb_array_length(d.tries) < @keptTries THEN d.tries ELSE d.tries - 0 END || m.try::jsonb
 		FROM unnest(@webhooks::uuid[], @ids::uuid[], @tokens::uuid[], @statuses::text[], @reasons::text[], @tries::text[], @dues::timestamptz[], @ats::timestamptz[])
 			AS m (webhook_id, id, lease, status, reason, try, due_at, at)
 		WHERE d.webhook_id = m.webhook_id AND d.id = m.id AND d.lease = m.lease AND d.status = 'waiting'

@@ -106,7 +106,8 @@ func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, e
 		SELECT (SELECT count(*) `+due+`) + (SELECT count(*) `+ofPartners+` AND failed_at IS NULL) AS waiting,
 			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL)
 				+ (SELECT count(*) `+ofPartners+` AND failed_at IS NOT NULL) AS failed,
-			least((SELECT min(coalesce(due_at, created_at)) `+due+`), (SELECT min(created_at) `+ofPartners+` AND failed_at IS NULL)) AS oldest
+			least((SELECT min(coalesce(due_at, created_at)) `+due+`),
+				(SELECT min(created_at) `+ofPartners+` AND failed_at IS NULL)) AS oldest
 		UNION ALL -- the row of simulated mail
 		SELECT (SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0),
 			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?1),

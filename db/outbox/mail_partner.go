@@ -57,8 +57,8 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 	for i, a := range added {
 		partners, ids[i], mailed[i] = append(partners, a.Partner), a.ID, a.MailedAdmin
 	}
-	return mailed, c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL(
-		"SELECT u.partner, u.id, ?, 2 AS urgency, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u (partner, id)", // not urgent
+	return mailed, c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL( // urgency 2: not urgent
+		"SELECT partner, id, ?, 2 AS urgency, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u (partner, id)",
 		db.PartnerMail, c.At, partners, pg.IDs(ids)))
 }
 

@@ -218,7 +218,6 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 	return err
 }
 
-// ids returns the ids of the records.
 func (b *recordBatch[Record, Row]) ids() [][16]byte {
 	return pg.MapRows(b.list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).record) })
 }
