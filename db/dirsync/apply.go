@@ -258,7 +258,7 @@ func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) boo
 
 // join links accounts without a user to the user with their address or, if there is none, to a new user. The user may
 // have no account, or one that no longer exists. If the user has another account that still exists, enabled or not, it
-// is another person: the account is skipped. So is an account with an invalid address, or with that of an earlier one.
+// is another person: the account is skipped. So is one whose address is invalid, or that of an earlier account.
 func (s *batch) join(ctx context.Context) error {
 	err := s.lockWhere(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
 	if err != nil {

@@ -180,7 +180,7 @@ func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) 
 			FROM directory_accounts AS d LEFT JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
 			WHERE d.client_id = ?0 AND `+existsSQL("d.account")+` AND (d.unsettled
 				OR NOT `+wantedSQL("d.account")+` AND d.account->>'email' NOT IN ('', u.email))
-				AND (NOT ?1::boolean OR EXISTS (
+				AND (NOT ?1::boolean OR EXISTS ( -- the others are staged as gone, above
 					SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id))
 			ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase
 			WHERE sync_accounts.phase = ?3`, l.Client, run.Whole, phaseLeave, phaseUnchanged))

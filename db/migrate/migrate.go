@@ -182,7 +182,7 @@ func (c chain) provider(d *db.DB) (*goose.Provider, error) {
 	}
 	var inGo []*goose.Migration
 	for _, s := range c.inGo {
-		inGo = append(inGo, goose.NewGoMigration(s.version, s.run, nil))
+		inGo = append(inGo, goose.NewGoMigration(s.version, s.run, nil /* no way down */))
 	}
 	return goose.NewProvider(goose.DialectPostgres, d.SQL(), c.sql, goose.WithGoMigrations(inGo...),
 		goose.WithSessionLocker(timeoutLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))

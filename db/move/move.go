@@ -92,7 +92,6 @@ type Move struct {
 	onTestPoint func(point string)
 }
 
-// testPoint calls onTestPoint, if it is not nil.
 func (m *Move) testPoint(point string) {
 	if m.onTestPoint != nil {
 		m.onTestPoint(point)

@@ -108,8 +108,8 @@ func (m *Move) carryAnnouncement(source, target side) error {
 	return err
 }
 
-// checkNumbers compares the numbers of version 1. It returns an error if the new cell has given those of the partner's
-// objects to other objects, or has other numbers for templates that the partner uses.
+// checkNumbers compares the numbers of version 1. It returns an error if a number of one of the partner's objects
+// belongs to another object in the new cell, or if a template that the partner uses has another number there.
 func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 	t := tableByName("id_registry")
 	type entry struct {

@@ -159,6 +159,7 @@ func noteOutcomes(
 		WITH seen AS (
 			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
 				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at) IS NOT TRUE THEN w.failing_since END, -- no success ended it
+					-- a failure before the last success does not count
 					CASE WHEN (o.failed_at <= w.last_delivery_at) IS NOT TRUE THEN o.failed_at END) AS failing_since
 			FROM unnest(@ids::uuid[], @succeeded::timestamptz[], @failed::timestamptz[], @gone::boolean[])
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id

@@ -111,13 +111,13 @@ func Open(url string, opts ...Option) (*DB, error) {
 	}
 	d.sessions = d.pool
 	if o.direct != "" {
-		if d.sessions, err = o.open(o.direct, ReservedConns, NoPooler, nil); err != nil {
+		if d.sessions, err = o.open(o.direct, ReservedConns, NoPooler, nil /* no hook */); err != nil {
 			d.pool.Close()
 			return nil, err
 		}
 	}
 	if o.replica != "" {
-		pool, err := o.open(o.replica, ReplicaConns, NoPooler, nil)
+		pool, err := o.open(o.replica, ReplicaConns, NoPooler, nil /* no hook */)
 		if err != nil {
 			d.sessions.Close()
 			d.pool.Close()

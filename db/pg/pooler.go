@@ -40,8 +40,8 @@ const (
 	poolerTries = 10
 )
 
-// FindPooler returns the kind of pooler at a postgres:// URL, or NoPooler. It compares process ids: a pooler tells its
-// clients a process id that is not that of the server's process. It sets none of the service's session parameters,
+// FindPooler returns the kind of pooler at a postgres:// URL, or NoPooler. It compares process ids: the id that a
+// pooler tells its clients is not that of the server's process. It sets none of the service's session parameters,
 // because poolers refuse them.
 func FindPooler(ctx context.Context, url string) (Pooler, error) {
 	address, err := parseAddress(url)

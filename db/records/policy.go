@@ -313,8 +313,8 @@ func adjustCourse(r *importedCourse, out *domain.CourseRecord) error {
 	return nil
 }
 
-// finishCourse sets the titles by language, if they are given, and makes their languages those of the course. It does
-// not touch equal values, so that an unchanged course is not written.
+// finishCourse sets the titles by language, if they are given, and sets the course's languages to those of the titles.
+// It does not touch equal values, so that an unchanged course is not written.
 func finishCourse(
 	_ *recordBatch[domain.CourseRecord, importedCourse], a *recordChange[domain.CourseRecord, importedCourse],
 ) error {

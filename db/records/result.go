@@ -56,8 +56,8 @@ type (
 	appliedResult    = recordChange[domain.ResultRecord, importedResult]
 )
 
-// beginResults locks the mails of existing results in the outbox, the results, and the users of all records; those of
-// archived clients too. It sets finish of the kind.
+// beginResults locks the mails of existing results in the outbox, the results, and the users of all records, also if
+// their clients are archived. It sets finish of the kind.
 func beginResults(ctx context.Context, b *importingResults) error {
 	b.NoMail() // they are history
 	rows, err := lockResults(ctx, b)
