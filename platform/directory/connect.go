@@ -92,10 +92,10 @@ func newConnector(e Endpoints, wrap func(http.RoundTripper) http.RoundTripper) c
 // address is the operator's choice.
 type publicTransport struct{ public, proxied *http.Transport }
 
-// onlyPublic returns a copy of a transport that connects to public addresses only, or through the environment's proxy.
+// onlyPublic returns a pair: a copy of transport that connects to public addresses only, and transport, for proxies.
 func onlyPublic(transport *http.Transport) publicTransport {
 	public := transport.Clone()
-	public.Proxy = nil
+	public.Proxy = nil // it connects directly
 	public.DialContext = (&net.Dialer{Timeout: answerWithin, Control: egress.Control}).DialContext
 	return publicTransport{public, transport}
 }

@@ -95,9 +95,9 @@ func (s *session) throttledError(after time.Duration) error {
 	return &retryable{throttled, after, errors.New(s.vendor + " is throttling requests")}
 }
 
-// sendWithRetries calls send until it succeeds or returns an error that is not retryable. It also ends, with a
-// Temporary error, after maxFailures failed requests, or when the pauses for throttled requests exceed patience. After
-// maxMalformed malformed answers the error is permanent. A pause is as long as the vendor asks, or else a backoff.
+// sendWithRetries calls send until it succeeds or returns an error that is not retryable. It gives up with a Temporary
+// error after maxFailures failed requests, or at a throttled request if all pauses together exceed patience, and with a
+// permanent error after maxMalformed malformed answers. A pause is as long as the vendor asks, or else a backoff.
 func (s *session) sendWithRetries(ctx context.Context, send func(context.Context) error) error {
 	var failures [3]int // by kind
 	var waited time.Duration
@@ -132,9 +132,8 @@ func (s *session) sendWithRetries(ctx context.Context, send func(context.Context
 }
 
 // call sends a request with a token, with retries: a POST, or a GET if body is nil. It decodes the answer, and returns
-// it if check accepts it; check may return a retryable error too. An answer that cannot be decoded is malformed, and
-// called what in the error. A refused token is renewed once. For other statuses than 2xx it returns requestError's
-// error.
+// it if check accepts it; check may return a retryable error too. An answer that cannot be decoded is malformed; what
+// names it in the error. A refused token is renewed once. For other statuses than 2xx it returns requestError's error.
 func call[T any](
 	ctx context.Context, s *session, address string, header http.Header, body []byte, what string, check func(T) error,
 ) (decoded T, err error) {

@@ -100,7 +100,7 @@ func (m *microsoft) begin(ctx context.Context, position string) error {
 	case position == "":
 		m.round, m.link = firstRound, m.firstLink()
 		clear(m.seen)
-	case !sameSettings || !m.isGraphLink(link): // of another group, of none, or of another address of Graph
+	case !sameSettings || !m.isGraphLink(link): // stored for another group, for none, or for another address of Graph
 		return ErrStartOver
 	default:
 		m.round, m.link = round, link
@@ -148,8 +148,8 @@ type microsoftPage struct {
 	DeltaLink string             `json:"@odata.deltaLink"`
 }
 
-// readPage reads the page at link, with the managers of its accounts, and sets link to the next page. The last page's
-// Next is the position of the next round: the changes, or the empty position for a group.
+// readPage reads the page at link, with the managers of its accounts, and sets link to the next page. On the last page,
+// Next is the position from which the next run reads: that of the changes since then, or empty for a group.
 func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 	header := http.Header{"Prefer": {"odata.maxpagesize=500"}}
 	if m.group != "" {
@@ -162,7 +162,7 @@ func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 
 	page := Page{Whole: m.round != roundChanges}
 	for _, a := range answer.Value {
-		complete := page.Whole && !m.seen[a.ID] // of an account read before, Graph sends only what has changed
+		complete := page.Whole && !m.seen[a.ID] // Graph sends an account again with only what has changed
 		page.Accounts = append(page.Accounts, a.account(m.groupName, complete))
 		if page.Whole {
 			m.seen[a.ID] = true
@@ -177,7 +177,7 @@ func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 		page.Next = m.round + " " + m.link
 	case answer.DeltaLink != "":
 		page.Last, page.Next = true, roundChanges+" "+answer.DeltaLink
-	default:
+	default: // the last page of a group
 		page.Last = true
 	}
 	return page, nil

@@ -42,8 +42,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return runs.Run(ctx)
 }
 
-// claim claims the run that has waited longest, one at a time. If there is one, the wait until the next claim is 0.
-func (r *Runner) claim(ctx context.Context, _ int) ([]*dirsync.Lease, time.Duration, error) {
+// claim claims only the run that has waited longest. If there is one, the wait until the next claim is 0.
+func (r *Runner) claim(ctx context.Context, _ /* free */ int) ([]*dirsync.Lease, time.Duration, error) {
 	l, err := dirsync.Claim(ctx, r.db, leaseLife)
 	if err != nil || l == nil {
 		return nil, pollEvery, err

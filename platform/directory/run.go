@@ -105,13 +105,13 @@ type Progress func(read, applied int)
 func (r *Runner) Work(ctx context.Context, lease *dirsync.Lease, progress Progress) (domain.SyncRun, error) {
 	began := time.Now()
 	ctx, end := r.observer.Trace.Begin(ctx, "sync a directory", slog.String("provider", string(lease.Provider)))
-	run, cause, err := r.workOn(ctx, lease, progress)
+	run, cause, err := r.workOn(ctx, lease, progress) // of a failed run, cause is set and err is nil
 
 	outcome := Completed
 	switch {
 	case err != nil:
 		outcome = Interrupted
-	case errors.Is(cause, errGuarded):
+	case errors.Is(cause, errGuarded): // the guard against mass removals
 		outcome = Stopped
 	case run.Status == domain.SyncFailed:
 		outcome = Failed
@@ -124,8 +124,8 @@ func (r *Runner) Work(ctx context.Context, lease *dirsync.Lease, progress Progre
 }
 
 // workOn works on a leased run while a goroutine extends the lease, and returns the completed or failed run. cause is
-// why the run failed or was interrupted; nil if it completed. err is nil unless the run was interrupted, or another
-// process has it. A run at maxDeaths fails at once. If ctx ends, workOn releases the lease.
+// why it failed or was interrupted, or nil. err is nil unless the run was interrupted, or another process has it. After
+// maxDeaths leases without progress, the run fails at once. If ctx ends, workOn releases the lease.
 func (r *Runner) workOn(
 	ctx context.Context, lease *dirsync.Lease, progress Progress,
 ) (run domain.SyncRun, cause, err error) {

@@ -129,11 +129,11 @@ func (s *server) selectAuth(c *smtp.Client) (smtp.Auth, error) {
 func (c *connection) ping(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, aliveWithin)
 	defer cancel()
-	return c.conn.SetDeadline(time.Time{}) == nil && c.runUntil(ctx, c.smtp.Noop) == nil
+	return c.conn.SetDeadline(time.Time{} /* none */) == nil && c.runUntil(ctx, c.smtp.Noop) == nil
 }
 
-// send sends a message. Only its timeout, sendWithin, interrupts it: a stop leaves no outcome unknown. If an address
-// needs SMTPUTF8 and the server does not support it, the error is unsupportedError's. Any other error is a *failure.
+// send sends a message. Only its timeout, sendWithin, interrupts it: a stop would leave the outcome unknown. If an
+// address needs SMTPUTF8 and the server lacks it, the error is unsupportedError's. Any other error is a *failure.
 func (c *connection) send(w wire) error {
 	if needsSMTPUTF8(w.from) || needsSMTPUTF8(w.to) {
 		if known, _ := c.smtp.Extension("SMTPUTF8"); !known {
@@ -168,8 +168,8 @@ func (c *connection) send(w wire) error {
 	return nil
 }
 
-// fail returns the failure at a step, and resets the connection for the next message. It sets ended if the connection
-// has ended or the reset fails.
+// fail returns the failure at a step. It sets ended if the server did not answer or closes the connection. Otherwise it
+// resets the connection for the next message, and sets ended if that fails.
 func (c *connection) fail(at step, err error) *failure {
 	f := &failure{at: at, err: err}
 	code, _ := f.answer()
@@ -257,8 +257,8 @@ func (f *failure) isPermanent() bool {
 	return true
 }
 
-// classify returns a permanent failure as a *RefusedError. It returns a temporary failure as an error without the
-// recipient's address, for the log: a *MaybeSentError if the failure is unanswered.
+// classify returns a permanent failure as a *RefusedError. It returns a temporary failure as an error for the log,
+// without any form of the recipient's address: a *MaybeSentError if the failure is unanswered.
 func (f *failure) classify(w wire) error {
 	if f.isPermanent() {
 		return &RefusedError{Reason: f.Error()}

@@ -121,7 +121,7 @@ func NewDispatcher(
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
 // claim leases up to free due mails. wait is the time until the next call, unless err is set: 0 if there were due
-// mails, else the time until the next mail is due, but at least pollAgain and at most pollEvery.
+// mails, pollEvery if no mail waits, else the time until one is due, from pollAgain to pollEvery.
 func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease, wait time.Duration, err error) {
 	leases, err = outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {
@@ -213,10 +213,10 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	return err
 }
 
-// retryOrFail marks a mail as failed if err is permanent, or if domain.MailLife has passed since due, when the mail was
-// first due, or, by minRetryAge, since its first attempt. due is zero if the mail could not be read. Otherwise
-// retryOrFail requeues the mail, after a backoff, and returns err. If no attempt began or startCtx has ended, it counts
-// no attempt and returns no err: the mail is due again after restartAfter, or at once if the process is stopping.
+// retryOrFail marks a mail as failed if err is permanent. If no attempt began or startCtx has ended, it counts no
+// attempt and returns no err: the mail is due again after restartAfter, or at once if the process is stopping. A mail
+// is also marked as failed if domain.MailLife has passed since due, when it was first due (zero if it could not be
+// read), or, by minRetryAge, since its first attempt. Any other mail is requeued, after a backoff, and err returned.
 func (d *Dispatcher) retryOrFail(
 	startCtx, markCtx context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
@@ -259,8 +259,8 @@ var backoff = lease.Backoff{
 	30 * time.Minute, time.Hour,
 }
 
-// minRetryAge returns the least time since the first attempt of a mail with a number of failed attempts: the sum of
-// their pauses.
+// minRetryAge returns the least time from a mail's first attempt to the one after a number of failures: the sum of the
+// pauses.
 func minRetryAge(attempts int) (total time.Duration) {
 	for n := range attempts {
 		pause := backoff[min(n, len(backoff)-1)]

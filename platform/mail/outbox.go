@@ -71,8 +71,8 @@ func removeUnfinished(dir string) error {
 	}
 }
 
-// Send writes the message's file atomically and syncs it to disk. After an error the message may have been sent if its
-// file exists, from this attempt or an earlier one.
+// Send writes the message's file atomically and syncs it to disk. An error of writing it is a *MaybeSentError if the
+// file exists, from this attempt or an earlier one: the message may have been sent.
 func (o *Outbox) Send(ctx context.Context, m Message) error {
 	if ctx.Err() != nil {
 		return ErrNotStarted

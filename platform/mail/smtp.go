@@ -78,7 +78,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 			s.release(c)
 		}
 		var f *failure
-		if !errors.As(err, &f) { // nil, or that of unsupportedError
+		if !errors.As(err, &f) { // nil, or the error of unsupportedError
 			return err
 		}
 		// The server may have closed an idle connection: then it has received nothing of the message.

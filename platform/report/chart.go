@@ -99,7 +99,7 @@ func (c *Chart) step(least float64) float64 {
 			return step
 		}
 	}
-	return max(10*power, 1)
+	return max(10*power, 1) // the next power of 10, as an integer
 }
 
 // number returns a value with the unit as text: without decimals if it is an integer (or rounds to one), else with one.

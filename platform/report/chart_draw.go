@@ -142,7 +142,7 @@ func (l *layout) newPlot(c *Chart, b box) *plot {
 		}
 	}
 	left += labelGap
-	p.area = box{b.x + left, b.y + 3, b.width - left - right, b.height - 3 - labelHeight}
+	p.area = box{b.x + left, b.y + 3, b.width - left - right, b.height - 3 - labelHeight} // 3: space at the top
 	return p
 }
 
@@ -272,8 +272,8 @@ func (p *plot) drawBars() {
 func (p *plot) writeBarNumber(middle, value float64) {
 	text, end := p.chart.number(value), p.position(max(value, 0))
 	if p.horizontal {
-		p.writeAligned(text, end+0.7, middle, 0)
+		p.writeAligned(text, end+0.7, middle, 0) // begins right of the bar
 	} else {
-		p.writeAligned(text, middle, end-1.6, 0.5)
+		p.writeAligned(text, middle, end-1.6, 0.5) // centered above the bar
 	}
 }

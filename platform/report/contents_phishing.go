@@ -67,7 +67,7 @@ func phishingPerformance(r *reading) []Section {
 			"now included."), phishingFigures(phishingTotal(read(r, reports.PhishedMonths.All)))),
 		section("Every user", noUsersNote(r.tenant.ActiveUsers), Table{
 			Title: "Phishing by user", Empty: "There are no active users.",
-			Columns: slices.Concat(personColumns, phishingColumns[:5], numberColumns("Click rate")),
+			Columns: slices.Concat(personColumns, phishingColumns[:5] /* to Submitted */, numberColumns("Click rate")),
 			Rows: statementRows(r, reports.PhishedUsers, func(u *domain.PhishedUser) []any {
 				return personCells(&u.Person, u.Sent, u.Opened, u.Clicked, u.Reported, u.CredentialsSubmitted,
 					rateCell(u.Clicked, u.Sent))

@@ -146,7 +146,7 @@ func teamTraining(r *reading) []Section {
 }
 
 // onTrackFigures returns the figures of the rate of users on track, and of the number of users with overdue courses,
-// from the client's summary. Without active users, the rate is the summary's OnTrackRate.
+// from the client's summary. Without active users, the rate is the summary's OnTrackRate, without a tone.
 func onTrackFigures(t *db.Tenant) Figures {
 	overdue := t.Summary.OverdueUsers
 	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95 /* good */, 80 /* fair */, "user")

@@ -54,11 +54,11 @@ func (l *layout) drawSection(ctx context.Context, s *Section) error {
 		return nil
 	}
 	if lines := l.wrap(s.Heading, bodyWidth, headingStyle, 2); len(lines) > 0 {
-		l.hold(3.5)
+		l.hold(3.5) // space above
 		for _, line := range lines {
 			l.hold(6.5, l.words(line, 0, 4.8, headingStyle))
 		}
-		l.hold(1)
+		l.hold(1) // space below
 	}
 
 	for blocks := s.Blocks; len(blocks) > 0; {

@@ -95,7 +95,7 @@ func (l *layout) newPageTable(t *Table) *pageTable {
 	}
 }
 
-// addRow draws a row. Before placeColumns it only keeps the row. When measuredRows are kept, it calls placeColumns.
+// addRow draws a row or, before placeColumns, keeps it. With measuredRows kept, it calls placeColumns to draw them.
 func (p *pageTable) addRow(cells []any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
@@ -109,7 +109,7 @@ func (p *pageTable) addRow(cells []any) {
 	}
 }
 
-// placeColumns sets the edges of the columns, and draws the first rows. Later calls do nothing.
+// placeColumns sets the edges of the columns, and draws the rows that addRow has kept. Later calls do nothing.
 func (p *pageTable) placeColumns() {
 	if p.edges != nil {
 		return

@@ -53,11 +53,11 @@ var types = map[domain.ReportType]contents{
 	domain.GlobalHealth:         {"Health compared with other clients", globalHealth},
 }
 
-// With makes a document about a client and calls write with it. The whole document is read in one snapshot of the
-// database, after refreshes. The rows of tables may be read when write ranges over them, one table after another; they
-// cannot be read after write returns. While write runs, a connection is in use: write must not wait for the network. A
-// nil period is the type's default period. A type without a period ignores period, and is read for the last 365 days.
-// The error is Forbidden for a dark_web report without Dark Web Monitoring, NotFound for an archived client.
+// With makes a document about a client and calls write with it. It first refreshes stored results that the type shows,
+// and then reads the document in one snapshot of the database. The rows of tables may be read when write ranges over
+// them, one table after another, and not after write returns. While write runs, a connection is in use: write must not
+// wait for the network. A nil period is the type's default period. A type without a period is read for the last 365
+// days. The error is Forbidden for a dark_web report without Dark Web Monitoring, NotFound for an archived client.
 func (m *Renderer) With(
 	ctx context.Context, t *db.Tenant, typ domain.ReportType, period *domain.ReportPeriod, write func(*Document) error,
 ) error {

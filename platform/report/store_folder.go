@@ -47,9 +47,9 @@ func (f *folder) exists(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// put removes the object and its temporary files, writes the file under a temporary name in the same folder, and
-// renames it when it is complete and on disk.
-func (f *folder) put(ctx context.Context, key, _ string, file io.ReadSeeker) error {
+// put removes the object and temporary files that a crash left, writes the file under a temporary name in the same
+// folder, and renames it when it is complete and on disk.
+func (f *folder) put(ctx context.Context, key, _ /* content type */ string, file io.ReadSeeker) error {
 	if err := f.remove(ctx, key); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (f *folder) remove(_ context.Context, key string) error {
 		return nil
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), name) { // so do the names of temporary files begin
+		if strings.HasPrefix(entry.Name(), name) { // the file, or a temporary file of it
 			if removeErr := os.Remove(filepath.Join(dir, entry.Name())); !errors.Is(removeErr, fs.ErrNotExist) {
 				err = errors.Join(err, removeErr)
 			}

@@ -90,7 +90,7 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
 // claim leases up to free due reports. wait is the time until the next call, unless err is set: 0 if there were due
-// reports, else the time until the next report is due, but at least pollAgain and at most pollEvery.
+// reports, pollEvery if no report waits, else the time until one is due, from pollAgain to pollEvery.
 func (w *Worker) claim(ctx context.Context, free int) (leases []reports.ReportLease, wait time.Duration, err error) {
 	leases, err = reports.ClaimReports(ctx, w.db, free, leaseFor)
 	if err != nil || len(leases) > 0 {
@@ -112,8 +112,8 @@ func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 }
 
 // Work makes a leased report (see Process). After an error or a panic it requeues the report, or marks it as failed if
-// that was the last attempt, and returns the error. It marks a report as failed at once if its last attempt ended with
-// its process. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
+// that was the last attempt, and returns the error. If a process died at the last attempt, it only marks the report as
+// failed. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
 func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
 		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
@@ -159,7 +159,7 @@ func (w *Worker) giveUp(ctx context.Context, l reports.ReportLease, err error) e
 // Process renders a report, stores the file, and marks the report. The outcome is Made, or empty if the report is no
 // longer pending or has expired, or Failed if its client was archived. If the client was archived while the file was
 // made, Process deletes the file. If the lease was lost meanwhile, the error is db.ErrLeaseLost, and the file stays:
-// another process, or another cell with the same store, may have made it.
+// another process, or a service on another database (cell) with the same store, may have made it.
 func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, error) {
 	t, err := w.db.AnyTenant(ctx, l.Client)
 	if domain.IsCode(err, domain.NotFound) { // the client was archived

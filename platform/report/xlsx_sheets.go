@@ -61,7 +61,7 @@ func (b *workbook) beginSheet(t *Table) *tableSheet {
 	if b.check(err); b.err != nil {
 		return nil
 	}
-	for i := range slices.Backward(t.Columns) { // the library writes the columns in reverse order
+	for i := range slices.Backward(t.Columns) { // the library writes the columns in the reverse order of calls
 		b.check(w.SetColWidth(i+1, i+1, t.Columns[i].characters()))
 	}
 	b.check(w.SetPanes(frozenHeader))

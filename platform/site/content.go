@@ -192,7 +192,7 @@ type assets struct {
 	Reference, Scalar string
 }
 
-// addAssets adds the files under names with their hashes, and returns their paths.
+// addAssets adds the styles, the scripts and the icon, under names with their hashes, and returns their paths.
 func (b *builder) addAssets() (a assets, err error) {
 	for _, file := range []struct {
 		name, contentType string

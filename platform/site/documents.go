@@ -41,7 +41,7 @@ type Documents struct {
 // Handler serves a document, whose source has SampleBase as the service's address. The first request encodes it. An
 // encoding error is a programming error, and panics.
 func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) http.Handler {
-	return d.handler(contentType, encode, func() int { return 0 })
+	return d.handler(contentType, encode, func() int { return 0 }) // dates are not shifted
 }
 
 // DatedHandler is Handler for a document with the dates of samples, which it shifts as if SampleDay were today.
@@ -49,7 +49,7 @@ func (d *Documents) DatedHandler(contentType string, encode func() ([]byte, erro
 	return d.handler(contentType, encode, func() int { return daysSinceSample(d.now()) })
 }
 
-// handler implements Handler and DatedHandler: dates are shifted by days, and the keys of samples stay (demo).
+// handler implements Handler and DatedHandler. It shifts dates by days, and keeps the keys of samples: demo is true.
 func (d *Documents) handler(contentType string, encode func() ([]byte, error), days func() int) http.Handler {
 	made := sync.OnceValue(func() *content {
 		source, err := encode()
@@ -198,7 +198,7 @@ type Notice struct {
 // noticeMark is the placeholder of the notice in the sources of pages.
 const noticeMark = "<!-- notice -->"
 
-// hasNotice reports whether a page shows the notice: / and /docs, and those of the notice's reference and guides.
+// hasNotice reports whether there is a notice and a page shows it: /, /docs, its Reference's pages and its Guides.
 func (b *builder) hasNotice(p page) bool {
 	n := b.Config.Notice
 	return n.Text != nil && (p.Path == "/" || p.Path == "/docs" || p.Section == n.Reference ||
@@ -228,8 +228,8 @@ func daysSinceSample(now time.Time) int { return int(now.Sub(SampleDay).Hours() 
 // sampleMarks matches the placeholders in sources, other than dates.
 var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
 
-// fill replaces the placeholders of a source: by an address, the notice and, outside a demonstration, stand-ins for its
-// keys. It also shifts the dates of samples.
+// fill replaces the placeholders of a source: SampleBase by base, noticeMark by the notice and, outside a
+// demonstration, the demonstration's keys by stand-ins. It also shifts the dates of samples.
 func (s servedState) fill(source []byte, base string) []byte {
 	notice := ""
 	if s.notice != "" {
@@ -256,8 +256,8 @@ func (s servedState) shiftDates(source []byte) []byte {
 	})
 }
 
-// Text returns the source of a guide for a service at an address (without a trailing slash), with the dates of now.
-// demo is whether it accepts the demonstration's keys.
+// Text returns the source of a guide for a service at an address (without a trailing slash), with dates of samples
+// shifted to now. demo is whether the service accepts the demonstration's keys.
 func Text(source []byte, address string, demo bool, now time.Time) []byte {
 	return servedState{demo: demo, days: daysSinceSample(now)}.fill(source, address)
 }

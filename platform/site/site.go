@@ -97,7 +97,7 @@ func New(c Config) *Site {
 // notFoundPage is the key of the page for unknown paths in the map of pages. It is not a path.
 const notFoundPage = ""
 
-// Paths returns the paths of all pages and files, unordered. It returns an error for an invalid guide or document.
+// Paths returns all paths except notFoundPage, unordered. It returns an error for an invalid guide or document.
 func (s *Site) Paths() ([]string, error) {
 	pages, err := s.pages()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage { // which is served as a 404 only
-		if found.dated {
+		if found.dated { // the dates of its samples are shifted
 			state.days = daysSinceSample(s.config.now())
 		}
 		found.serve(s.config.Documents, state, w, r, http.StatusOK)
