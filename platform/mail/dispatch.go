@@ -116,12 +116,13 @@ func NewDispatcher(
 }
 
 // Run sends mails until ctx ends. Then it claims no more, finishes and marks a mail being delivered, and requeues
-// others at once. It returns an error if that takes longer than StopWithin: those mails are sent again when their
-// leases end.
+// others at once. It returns an error if that takes longer than StopWithin: the mails that are left are sent again when
+// their leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claim leases up to free due mails. wait is the time until the next call, unless err is set: 0 if there were due
-// mails, pollEvery if no mail waits, else the time until one is due, from pollAgain to pollEvery.
+// claim leases up to free due mails, of the clients that are next in d.turns. wait is the time until the next call,
+// unless err is set: 0 if there were due mails, pollEvery if no mail waits, else the time until one is due, from
+// pollAgain to pollEvery.
 func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease, wait time.Duration, err error) {
 	leases, err = outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {

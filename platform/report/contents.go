@@ -139,9 +139,9 @@ func countText(n int) string { return english.Sprintf("%d", n) }
 // rateText returns a percentage with one decimal and a percent sign.
 func rateText(rate float64) string { return english.Sprintf("%.1f%%", rate) }
 
-// countFigure returns the figure of a number. note is the format of the note, with numbers as its operands.
-func countFigure(label string, n int, note string, numbers ...any) Figure {
-	return Figure{Label: label, Value: n, Note: english.Sprintf(note, numbers...)}
+// countFigure returns the figure of a number. note and args are the format and the operands of its note.
+func countFigure(label string, n int, note string, args ...any) Figure {
+	return Figure{Label: label, Value: n, Note: english.Sprintf(note, args...)}
 }
 
 // rateFigure returns the figure of part as a percentage of whole. Its tone is Good at the limit good or better, Warning

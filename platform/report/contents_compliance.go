@@ -57,7 +57,7 @@ func frameworksOf(r *reading) (all []framework) {
 		for _, f := range page.Rows {
 			all = append(all, framework{f, uniqueTitle(&f, all)})
 		}
-		if !page.More {
+		if !page.More { // also after an error: page is then zero
 			return all
 		}
 		w.After = page.End

@@ -86,7 +86,7 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 }
 
 // Run makes reports until ctx ends, and then finishes or requeues the reports in progress. It returns an error if this
-// takes too long: they are made when their leases end.
+// takes too long: the reports that are left are made when their leases end.
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
 // claim leases up to free due reports. wait is the time until the next call, unless err is set: 0 if there were due

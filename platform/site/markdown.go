@@ -69,8 +69,8 @@ var searchWords = regexp.MustCompile(`<!-- search: (.*) -->`)
 // linkedOperations matches operations in links. render allows line breaks after the slashes of their paths.
 var linkedOperations = regexp.MustCompile(`"><code>[A-Z]+ /[^<]*`)
 
-// add adds the text of a block to the section. For a program it also adds the name of the language, and for a search
-// comment it sets Words.
+// add adds the text of a block to the section. For a program it also adds the name of the language. A comment with
+// search words sets Words.
 func (s *section) add(n ast.Node, source []byte) {
 	s.Text += plainText(n, source) + "\n"
 	switch n := n.(type) {
