@@ -91,8 +91,8 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 // changeTries bounds the attempts of RetryChange.
 const changeTries = 5
 
-// RetryChange runs fn by Change, up to changeTries times while PostgreSQL rolls it back because of another transaction,
-// or it ends in a unique violation or any Conflict. Within a transaction, each try has a savepoint.
+// RetryChange runs fn by Change, at most changeTries times: again if PostgreSQL rolled back because of another
+// transaction, or if the error is a unique violation or any Conflict. Within a transaction, each try has a savepoint.
 func (d *DB) RetryChange(ctx context.Context, fn func(context.Context, *Change) error) (err error) {
 	for range changeTries {
 		err = d.Savepoint(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
@@ -136,8 +136,8 @@ func (c *Change) PoliciesChanged(text string, args ...any) {
 	c.policies = append(c.policies, pg.SQL(text, args...))
 }
 
-// flushPolicies marks the counts of the registered policies as stale, so that the next read counts them again. Archived
-// policies, and those without acknowledgment, have no counts.
+// flushPolicies marks the counts of the registered policies as stale, so that the next read counts them again, and sets
+// updated_at. It leaves out policies without counts: archived ones, and those without acknowledgment.
 func (c *Change) flushPolicies(ctx context.Context) error {
 	if len(c.policies) == 0 {
 		return nil
@@ -274,7 +274,7 @@ func (c *Change) mail(m mailRecord) {
 }
 
 // flushMails inserts the requested mails and puts them into the outbox, except for those that an earlier change
-// requested. After NoMail it does nothing.
+// requested. Their urgency is 2, as nobody waits for them. After NoMail it does nothing.
 func (c *Change) flushMails(ctx context.Context) error {
 	if len(c.mails) == 0 || c.noMail {
 		return nil
@@ -309,7 +309,7 @@ const (
 // OutboxChannel is the channel that sending processes listen to.
 const OutboxChannel = "outbox"
 
-// SendMails puts a client's mail requests that this transaction has inserted into the outbox. Urgency 1 is urgent.
+// SendMails puts a client's mail requests of this transaction into the outbox, with urgency 1 if somebody waits, else 2.
 func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
 	if len(ids) == 0 {
 		return nil

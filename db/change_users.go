@@ -203,7 +203,7 @@ const (
 func (c *Change) LockAudiencesWhere(ctx context.Context, mode AudienceLock, clients pg.Query) error {
 	type lockedRow struct {
 		ID   domain.ClientID
-		Lock string // empty: the function returns void
+		Lock string // always empty: the function that locks returns void
 	}
 	c.WillLock(AudienceLocks)
 	lock := string(mode) + "(hashtextextended('audiences/' || l.id, 0))::text"

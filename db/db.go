@@ -51,12 +51,12 @@ func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 // WithConns bounds the number of connections; the default is pg.DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool, pg.WithConns(n)) } }
 
-// WithPooler sets the kind of pooler at the URL, and a URL of the server behind it; "" if there is none.
+// WithPooler sets the kind of pooler at the URL. direct is a URL of the server behind the pooler, or "" if it has none.
 func WithPooler(found pg.Pooler, direct string) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(found, direct)) }
 }
 
-// WithReplica sets the postgres:// URL of a standby from which snapshots may be read. log tells if it can be used.
+// WithReplica sets the postgres:// URL of a standby from which snapshots may read. log tells when it can be used.
 func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithReplica(url, log)) }
 }

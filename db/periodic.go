@@ -277,8 +277,8 @@ func (d *DB) drop(ctx context.Context, name string, statement pg.Query) error {
 // transaction with an older snapshot.
 const deletedFor = time.Hour
 
-// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, in batches, and forgets the subscriptions
-// deleted more than deletedFor ago: they get no more. It is idempotent, and must not be called in a transaction.
+// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, in batches. It forgets a subscription deletedFor
+// after its deletion: then no more deliveries can come. It is idempotent, and must not be called in a transaction.
 func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
 	if err != nil {

@@ -139,8 +139,8 @@ func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []d
 	return c.storeResults(ctx, changes)
 }
 
-// ResultChanged adds the effects of a new or changed result to the change: unless silent, an event if a person's
-// actions changed and, if the mail was sent, the counters of the day of sending and the user's score.
+// ResultChanged adds the effects of a new or changed result to the change. If a person's actions changed, it adds an
+// event, unless silent is true. If the mail was sent, it adds the counters of the day of sending and the user's score.
 func (c *Change) ResultChanged(r *ResultChange, silent bool) {
 	user := domain.UserKey{Client: r.Client, User: r.After.User}
 	if r.byPerson() && !silent {

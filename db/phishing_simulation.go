@@ -98,7 +98,7 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 }
 
 // ScheduleResults inserts the results, at least one, of simulated mails that are to be sent. It puts the mails into the
-// outbox, and counts the uses of their templates.
+// outbox, with urgency 2, as nobody waits for them. It also counts the uses of their templates.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
 	changes := pg.MapRows(results, func(r *domain.Result) ResultChange { return ResultChange{Client: t.ID, After: *r} })
 	rows := pg.MapRows(results, func(r *domain.Result) ResultRow {
@@ -211,22 +211,22 @@ func (d *DB) LoadTemplates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = d.storeTemplates(ctx, list, true, "(id)")
+	_, _, err = d.storeTemplates(ctx, list, true /* own */, "(id)" /* conflict */)
 	return err
 }
 
-// ImportTemplates inserts templates into the catalogue, with new ids that it sets in list. It updates imported ones
+// ImportTemplates inserts templates into the catalogue, with new ids that it sets in list. It updates earlier imports
 // with the same name and language, which no two in list may share. It returns how many were added and how many changed.
 func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
 	now := d.Now()
 	for i := range list {
 		list[i].ID, list[i].CreatedAt = NewID[domain.TemplateKind](), now
 	}
-	return d.storeTemplates(ctx, list, false, "(name, language) WHERE NOT own")
+	return d.storeTemplates(ctx, list, false /* own */, "(name, language) WHERE NOT own")
 }
 
 // storeTemplates inserts templates, the service's own if own is true. conflict is an SQL conflict target: an existing
-// template with the same values is updated if it differs. It returns how many were added and how many changed.
+// template with the same values in its columns is updated if it differs. It returns how many were added and changed.
 func (d *DB) storeTemplates(
 	ctx context.Context, list []domain.Template, own bool, conflict string,
 ) (added, changed int, err error) {

@@ -184,7 +184,7 @@ func (p *Policy) Users(
 // RateLimited, until the next day (UTC), if it was called for the policy today.
 func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, error) {
 	today := domain.DateOf(c.At)
-	remindedToday := p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0
+	remindedToday := p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0 // < 0 if the clock was set back
 	if remindedToday {
 		return nil, &domain.Error{
 			Code: domain.RateLimited, Object: p.ID.Noun(), RetryAfter: domain.UntilTomorrow(c.At),

@@ -80,6 +80,7 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 			}
 		}
 	}
+	// A unique index allows one reminder of a user a day: mailed leaves out users who were reminded today.
 	return pg.All[domain.Reminded](ctx, c, "request reminders of courses", pg.SQL(`
 		WITH recipients AS MATERIALIZED (
 			SELECT u.id, u.status = 'active' AS active, coalesce(u.next_due_on < ?2::date, false) AS overdue

@@ -46,7 +46,7 @@ func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (dom
 	return toAssigned(rows), err
 }
 
-// toAssigned summarizes the outcomes of the direct assignments of a course.
+// toAssigned sums up enrol's rows of one course: some have counts (Given, Open), the others the outcome for a user.
 func toAssigned(rows []enrolledRow) domain.Assigned {
 	out := domain.Assigned{Skipped: []domain.Skipped{}, Mails: mailsOf(rows)}
 	for _, r := range rows {
@@ -311,7 +311,7 @@ const claimWaiting = `
 func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
 		c.WillLock(WaitingLocks)
-		c.WillLock(UserLocks)
+		c.WillLock(UserLocks) // the claim locks the users of its rows
 		rows, err := pg.All[waitingRow](ctx, c, "claim queued assignments", pg.SQL(claimWaiting, waitingBatch))
 		if err != nil || len(rows) == 0 {
 			return err

@@ -146,9 +146,9 @@ func (t *Tenant) byWeek(e eitherPeriod) (all pg.Query) {
 	return all
 }
 
-// weeksOf selects the client's assignments for which the condition p holds, as a union of one query for each week, or
-// one query for all if p is openOnly and long. The index of p holds each week in the order of the list, so PostgreSQL
-// merges them and reads only a page.
+// weeksOf selects the client's assignments for which the condition p holds, as a union of one query for each week or,
+// if p is openOnly and longer than fewWeeks, by one query. The index of p holds each week in the order of the list, so
+// PostgreSQL merges them and reads only a page.
 func (t *Tenant) weeksOf(p period) pg.Query {
 	completed := "a.completed_at"
 	if p.openOnly { // the index lacks the column
@@ -170,7 +170,7 @@ func (t *Tenant) weeksOf(p period) pg.Query {
 
 	last := p.end.Truncate(week) // the Monday, in UTC: the zero time is a Monday
 	first := p.from.Truncate(week)
-	if first.After(last) {
+	if first.After(last) { // p.from is after p.end: one week is enough
 		first = last
 	}
 	if p.openOnly && last.Sub(first) >= fewWeeks*week { // most open assignments match: do not divide them into weeks
@@ -179,7 +179,7 @@ func (t *Tenant) weeksOf(p period) pg.Query {
 		for monday := first; !monday.After(last); monday = monday.Add(week) {
 			addWeek(" = ", monday)
 		}
-		for len(queries) != fewWeeks && len(queries) < maxWeeks { // only two numbers of weeks, for few statements
+		for len(queries) != fewWeeks && len(queries) < maxWeeks { // fill up to fewWeeks or maxWeeks: few statements
 			addWeek(" = ", noWeek) // selects nothing
 		}
 	}
@@ -224,7 +224,7 @@ func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
 		p.sql += " AND a.completed_at < @until"
 		p.values["until"] = *until
 		if until.Before(p.end) {
-			p.end, p.closed = *until, true
+			p.end, p.closed = *until, true // sql excludes later times
 		}
 	}
 	return eitherPeriod{p}

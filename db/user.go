@@ -79,7 +79,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	k := pg.Keyset[UserRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
 		Where: where, OneIndex: onOneIndex(f),
-		IDsFirst: f.Query != "", // an index holds names and emails
+		IDsFirst: f.Query != "", // an index of names and emails finds the ids
 		Select:   func(q *pg.Select) { selectUsers(q, domain.DateOf(t.db.Now())) },
 		Position: func(r *UserRow) domain.Position { return domain.Position{Key: order.value(r), ID: r.ID.UUID()} },
 	}

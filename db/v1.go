@@ -125,7 +125,7 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 	if !ok {
 		return nil, fmt.Errorf("find objects within reach: no kind is called %q", noun)
 	}
-	within := WithinReach(ctx) // the condition on the object o, of the client c
+	within := WithinReach(ctx) // the condition on the object o and its client c, whose columns are NULL if o has none
 	switch noun {
 	case domain.AdminID{}.Noun():
 		within = pg.SQL("(?) OR o.client_id IS NULL AND o.partner_id = ?", within, domain.CallerFrom(ctx).Partner)

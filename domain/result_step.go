@@ -47,7 +47,7 @@ func (s ResultStep) scannerRule(sent time.Time) AutomatedReason {
 func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
 // Unsent reports whether the mail is not marked as sent. No user can have acted on such a mail, unless the process
-// stopped between sending and marking it: it is then sent again (see docs/operating.md).
+// stopped after it sent the mail and before it marked it. Such a mail is sent again (docs/operating.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
 
 // Refuses returns the reason why a step is impossible: the mail was not sent, or was sent after the step. It returns ""

@@ -154,8 +154,7 @@ const (
 )
 
 // cleanText returns a directory's text as it can be stored: without invalid UTF-8, with spaces instead of control
-// characters and separators of lines, cut to length characters; "" if the rest is no valid name. It returns nil if no
-// text is given.
+// characters and separators of lines, cut to length characters; "" if the rest is no valid name, nil if p is not given.
 func cleanText(p Optional[string], length int) *string {
 	if !p.Given {
 		return nil

@@ -115,7 +115,7 @@ func (g *generator) newPartner(
 	p := db.PartnerRow{ID: newID[domain.PartnerKind](g.random, at), Name: name, NameKey: domain.SortKey(name), CreatedAt: at}
 	var admins []db.AdminRow
 	for i, role := range roles {
-		admins = append(admins, g.newAdmin(p.ID, nil, domainName, role, at.AddDate(0, 0, 30*i)))
+		admins = append(admins, g.newAdmin(p.ID, nil /* client */, domainName, role, at.AddDate(0, 0, 30*i)))
 	}
 	copyAll(ctx, w, p)
 	copyAll(ctx, w, admins...)

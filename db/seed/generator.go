@@ -71,7 +71,7 @@ func (g *generator) addHistory(c *client, users []*user, every int) {
 	for _, u := range users {
 		b := g.behaviour()
 		for _, spec := range g.catalogue.program {
-			g.addAssignments(u, spec, b, u.CreatedAt, nil /* of the program */)
+			g.addAssignments(u, spec, b, u.CreatedAt, nil /* no framework: the program */)
 		}
 		g.addFrameworkTraining(u, c, b)
 		g.addSimulations(u, b, every)

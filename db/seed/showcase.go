@@ -85,7 +85,7 @@ func (g *generator) addShowcaseCollections(c *client) {
 // addShowcaseFrameworks adds a framework for each type of audience, the first one with the module policies.
 func (g *generator) addShowcaseFrameworks(c *client) {
 	finance, office := [16]byte(c.collections[0].ID), [16]byte(c.groups[1].ID)
-	g.addFramework(c, "iso_27001", domain.FrameworkForAll, nil, true, 200)
+	g.addFramework(c, "iso_27001", domain.FrameworkForAll, nil /* all users */, true /* policies */, 200 /* daysAgo */)
 	g.addFramework(c, "pci_dss", domain.FrameworkForCollection, &finance, false, 120)
 	g.addFramework(c, "hipaa", domain.FrameworkForGroup, &office, false, 20)
 }

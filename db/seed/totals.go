@@ -31,8 +31,8 @@ func (c *client) count(users []*user, today domain.Date) {
 			continue
 		}
 		c.ActiveUsers++
-		age := max(domain.DateOf(u.CreatedAt).DaysUntil(today), 0)
-		c.joined[min(age, historyDays-1)]++ // the last element includes all older users
+		age := max(domain.DateOf(u.CreatedAt).DaysUntil(today), 0) // an index of c.joined
+		c.joined[min(age, historyDays-1)]++                        // the last element includes all older users
 		c.scores += u.Score
 		countIf(&c.Summary.HighRiskUsers, u.Score < domain.HighRiskBelow)
 		countIf(&c.Summary.OverdueUsers, !u.NextDueOn.IsZero() && u.NextDueOn.Before(today))
@@ -111,7 +111,7 @@ func (u *user) computeTotals(today domain.Date) {
 	}
 }
 
-// countSimulations counts the user's simulated mails, also those of 365 days, adds the signals, and raises UpdatedAt.
+// countSimulations counts the user's simulated mails, ever and in 365 days, adds the signals, and raises UpdatedAt.
 func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.simulations {
 		mail := &u.simulations[i]

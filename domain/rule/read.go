@@ -28,8 +28,8 @@ type Reader struct {
 	Skip string
 }
 
-// Read reads text into the struct that dst points to, and adds the text's faults to f. given has the members of text
-// that are known or Skip: false for a null with NullIsAbsent, else true. It is nil if text is no JSON object.
+// Read reads text into the struct that dst points to, and adds the faults to f. given has the members of text that are
+// fields of dst, and the member r.Skip: false for a null with NullIsAbsent, else true. It is nil if text is no object.
 func (r Reader) Read(text []byte, dst any, f *Faults) (given map[string]bool) {
 	if !checkObject(text, f) {
 		return nil
@@ -102,9 +102,9 @@ func (r *valueReader) null(v reflect.Value) error {
 	return nil
 }
 
-// object reads the next value, an object, into the struct v. given has its members that are known or, in the outermost
-// object, Skip: false for a null with NullIsAbsent, else true. Any other member, and a repeated one, is a fault unless
-// the reader is Lenient.
+// object reads the next value, an object, into the struct v. given has those members that are fields of v and, in the
+// outermost object, the member r.Skip: false for a null with NullIsAbsent, else true. Any other member, and a repeated
+// field, is a fault unless the reader is Lenient.
 func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error) {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, err

@@ -178,8 +178,8 @@ type latestKey struct{}
 
 // Check normalizes the texts of v, a pointer to a struct (Clean), checks v by its rules, and adds the faults to f. By
 // the rule past, a time may be up to domain.SignalLead after now. Check leaves out faults inside an object, array or
-// body that has a fault already. It checks only the fields with the wire names in only; all fields if only is nil. An
-// error means that v could not be checked.
+// body that has a fault already. If only is not nil, it checks only the fields with these wire names. An error means
+// that v could not be checked.
 func (r *Rules) Check(v any, now time.Time, f *Faults, only ...string) error {
 	r.Clean(v)
 	ctx := context.WithValue(context.Background(), latestKey{}, now.Add(domain.SignalLead))
@@ -250,15 +250,15 @@ func faultPath(fault validator.FieldError) string {
 	return strings.Join(wireNames, ".")
 }
 
-// faultMessage returns the message for the fault of a field. For a field that the reader found null or blank,
-// blankMessage is the message if a rule requires the field; for any other field it is empty.
+// faultMessage returns the message for the fault of a field. If Read found the field null or blank (markBlank),
+// blankMessage is the message for a required field that is so; else it is empty.
 func faultMessage(fault validator.FieldError, blankMessage string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {
 	case "filled", "required", "required_if":
 		text, _ := fault.Value().(string)
 		isItem := strings.HasSuffix(fault.Namespace(), "]")
-		if blankMessage == "" && (text != "" || isItem) { // white space, or an empty item: it is given
+		if blankMessage == "" && (text != "" || isItem) { // it is given: white space, or an empty item
 			return notBlank
 		}
 		return cmp.Or(blankMessage, Required)
@@ -351,7 +351,7 @@ func cleanersOf(t reflect.Type, index []int) (list []cleaner) {
 		}
 		switch {
 		case f.Type.Kind() == reflect.Struct && WireName(f) == "" && f.IsExported() && !f.Anonymous:
-			list = append(list, cleanersOf(f.Type, fieldIndex)...) // embedded ones: VisibleFields has their fields
+			list = append(list, cleanersOf(f.Type, fieldIndex)...) // not if embedded: VisibleFields has its fields
 		case slices.Contains(rules, "message_id"):
 			list = append(list, cleaner{fieldIndex, domain.MessageKey})
 		case slices.Contains(rules, "email"):

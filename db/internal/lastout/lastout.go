@@ -44,8 +44,8 @@ func Enter(ctx context.Context, dir string, open func() error) (*Lease, error) {
 	return l, nil
 }
 
-// Leave ends the use. If no other process uses the resource, it calls shut before another
-// one can enter. A second call does nothing.
+// Leave ends the use. If no other process uses the resource, it calls shut before another process can enter. A second
+// call does nothing.
 func (l *Lease) Leave(shut func() error) error {
 	if l.users == nil {
 		return nil
@@ -61,7 +61,7 @@ func (l *Lease) Leave(shut func() error) error {
 	}()
 	err = syscall.Flock(int(l.users.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil
+		return nil // another process uses the resource
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.users.Name(), err)
@@ -69,8 +69,8 @@ func (l *Lease) Leave(shut func() error) error {
 	return shut()
 }
 
-// lock opens the file and locks it, with mode (LOCK_EX or LOCK_SH); it retries until it has
-// the lock or ctx ends. Closing the file releases the lock.
+// lock opens the file, and locks it with mode, LOCK_EX or LOCK_SH. It tries again until it has the lock or ctx ends.
+// Closing the file releases the lock.
 func lock(ctx context.Context, path string, mode int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
