@@ -309,7 +309,7 @@ const (
 // OutboxChannel is the channel that sending processes listen to.
 const OutboxChannel = "outbox"
 
-// SendMails puts a client's mail requests of this transaction into the outbox, with urgency 1 if somebody waits, else 2.
+// SendMails puts a client's mail requests of this transaction into the outbox, with urgency 1 if somebody waits, or 2.
 func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
 	if len(ids) == 0 {
 		return nil

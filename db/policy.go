@@ -34,7 +34,7 @@ type PolicyRow struct {
 func (r *PolicyRow) policy() domain.Policy {
 	p := r.Policy
 	p.Scope, p.UpdatedAt = domain.ScopeOf(r.ScopeType, r.ScopeID), r.ChangedAt
-	if p.MustSign && r.Counted {
+	if p.MustSign && r.Counted { // not Counted: the stored counts are stale
 		p.SignOff = &domain.SignOff{Audience: r.AudienceCount, Acknowledged: r.AcknowledgedCount}
 	}
 	return p

@@ -34,7 +34,7 @@ var riskColumns = strings.ReplaceAll(pg.Columns[riskRow](), "r.", "")
 func (r *storedRisk) assessment(role domain.Role) domain.Assessment {
 	a := domain.Assessment{Role: role, Baseline: r.Baseline, Tallies: r.Tallies}
 	copy(a.Deltas[:], r.Deltas)
-	a.Score = a.Baseline + a.Deltas.Sum()
+	a.Score = a.Baseline + a.Deltas.Sum() // within the scale: the last delta is the correction to its bounds
 	a.Grade = domain.GradeOf(a.Score)
 	return a
 }

@@ -229,7 +229,7 @@ func (r *largeRun) client(i, users int) *largeClient {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}
 	industry := oneOf(g.random, secondWords)
-	younger := ((oldestClient-youngestClient)*i + r.size.Clients - 1) / r.size.Clients // rounded up
+	younger := ((oldestClient-youngestClient)*i + r.size.Clients - 1) / r.size.Clients // in days, rounded up
 	spec := clientSpec{
 		partner: r.partner, industry: industry,
 		name:      fmt.Sprintf("%s %s %05d", oneOf(g.random, firstWords), industry, number),
