@@ -86,7 +86,7 @@ func (c *cache) getIDs(
 }
 
 // getNumbers adds the cached numbers of the wanted ids to found, and records that the caller accessed the objects: they
-// are in a response to it. It returns the other ids and the current generation, for put.
+// are in the response to the caller. It returns the other ids and the current generation, for put.
 func (c *cache) getNumbers(
 	caller domain.KeyID, wanted []IDKey, found map[IDKey]int64,
 ) (missing []IDKey, generation uint64) {

@@ -31,7 +31,7 @@ func allScripts() (scripts []Script) {
 
 // Scripts returns the registry's migrations in their order. It does not change the database.
 func Scripts(ctx context.Context, d *pg.DB) ([]Script, error) {
-	have, _, err := SchemaVersion(ctx, d)
+	have, _, err := SchemaVersion(ctx, d) // the number of those applied, always the first ones
 	scripts := allScripts()
 	for i := range scripts {
 		scripts[i].Applied = int64(i) < have

@@ -113,7 +113,7 @@ type referrer interface {
 }
 
 func (r *Ref[K]) slot() slot {
-	kind, _ := kindNamed(domain.ID[K]{}.Noun())
+	kind, _ := kindNamed(domain.ID[K]{}.Noun()) // 0, which walk refuses, for a kind without numbers
 	return slot{kind: kind, number: &r.Number, id: (*UUID)(&r.ID)}
 }
 

@@ -53,9 +53,9 @@ type walk struct {
 	cursor string
 }
 
-// beginPage returns a page of a walk. At offset 0 a new walk begins, and the previous one's checkpoints are dropped. At
-// another offset the page continues from the checkpoint there; without one, rows are counted from the list's start.
-// filters is the operation's input: a checkpoint is valid only for the same filters, as a cursor is.
+// beginPage returns the walk by offset that reads a page of a list. At offset 0 it drops the previous walk's
+// checkpoints. At another offset the walk begins at the cursor of the checkpoint there; without one, v2 counts the rows
+// before the page. filters is the operation's input: a checkpoint is valid only for the same filters, as a cursor is.
 func (f *Facade) beginPage(ctx context.Context, route string, o op.Declaration, filters any, page pageRequest) (walk, error) {
 	text, err := op.ListBinding(o, filters)
 	if err != nil {
@@ -165,7 +165,7 @@ func (m *memory) Cursor(_ context.Context, list List, offset int) (string, error
 		return "", nil
 	}
 
-	found, ok := key.marks.Peek(mark{list.Name, offset})
+	found, ok := key.marks.Peek(mark{list.Name, offset}) // not Get: expire needs the order of Put
 	if !ok || m.clock.Now().After(found.until) {
 		return "", nil
 	}

@@ -72,7 +72,7 @@ func (r *Redis) Cursor(ctx context.Context, list List, offset int) (string, erro
 		found, err = redis.String(c.Do("HGET", redisHash(list), offset))
 		return err
 	})
-	expiry, cursor, _ := strings.Cut(found, " ")
+	expiry, cursor, _ := strings.Cut(found, " ") // as putScript joins them; both empty for none
 	if until, err := strconv.ParseInt(expiry, 10, 64); err != nil || r.clock.Now().UnixMilli() > until {
 		return "", nil
 	}

@@ -48,8 +48,8 @@ func (r *route) guidePage() string {
 	return strings.ReplaceAll(r.operation.Meta().Resource(), "_", "-")
 }
 
-// setRetirementHeaders sets the Deprecation, Sunset and Link headers once v1's end is announced (decisions 11.1).
-// links is the result of guideLinks.
+// setRetirementHeaders sets the Deprecation, Sunset and Link headers once v1's end is announced (decisions 11.1). links
+// has the values of Link by route, from guideLinks; "" is for everything else.
 func (f *Facade) setRetirementHeaders(c *gin.Context, operation string, links map[string][]string) {
 	a := f.retirement().Announcement
 	if a == nil {

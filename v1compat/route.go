@@ -207,7 +207,7 @@ func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2
 		input := new(V2In)
 		path.apply(input, in)
 		if paging := pagingOf(input); paging != nil {
-			paging.Limit = 1 // valid, and enough for fillPath; readPage sets its own
+			paging.Limit = 1 // valid, and enough to look up ids by a call; a page that is answered sets its own
 		}
 		if fill != nil {
 			fill(in.(*In), input)

@@ -51,7 +51,7 @@ func successorPage(page pageRequest, rows int, whole, reordered bool) (op.Paging
 // firstPage returns the successor's page for a page of v1 that was not read: the one with the same objects, if that
 // does not depend on the rows, or else the first page of the default size.
 func firstPage(page pageRequest, reordered bool) op.Paging {
-	if p, ok := successorPage(page, 0, false, reordered); ok {
+	if p, ok := successorPage(page, 0 /* rows */, false /* whole */, reordered); ok {
 		return p
 	}
 	return op.Paging{Limit: defaultLimit}
@@ -89,10 +89,10 @@ func addLink(c *gin.Context, link string) {
 	}
 }
 
-// goneLink returns the Link header value for the successor of a request that the key's phase refuses: the link of a
-// success, with only the ids that the key can access. A list without an equivalent page is linked to the first page of
-// the default size. If successorInput has no input or an error, the link is to the successor's path; it is empty if
-// that has parameters, or the request names ids.
+// goneLink returns the Link header value for the successor of a request that the key's phase refuses: the same link as
+// after a success, with only the ids that the key can access. A list without an equivalent page is linked to the first
+// page of the default size. If successorInput returns no input or an error, the link is to the successor's path; there
+// is none if the path has parameters, or the request names ids.
 func (r *route) goneLink(c *gin.Context) string {
 	if !r.hasServedSuccessor() {
 		return ""

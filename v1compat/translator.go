@@ -254,14 +254,14 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 		a.Email = strings.TrimSpace(mails.Body.EmailAddress) // the mails of all users with it
 	}
 	target, err := op.Target(r.Successor, next)
-	if err != nil { // an id in the path is zero, as its number is unused, or invalid
+	if err != nil { // next is nil, or has a zero id in the path: the number is unused, or the id invalid
 		return domain.ErrNotFound("object")
 	}
 	a.Next = "/v2" + target
 	return nil
 }
 
-// locate is a pathFiller that calls the lookups. For an email address, which several users can have, it sets AnyUser.
+// locate is a pathFiller that calls the lookups. For an email address it sets AnyUser, which stands for all its users.
 func (l Lookups) locate(input any) (err error) {
 	switch in := input.(type) {
 	case *api.SentResultsInput:

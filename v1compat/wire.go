@@ -84,7 +84,7 @@ func (integer) JSONSchema() string { return `{"type":"integer"}` }
 // UnmarshalText parses a decimal integer. One beyond the range of int becomes the nearest int, as Atoi returns it.
 func (n *integer) UnmarshalText(text []byte) error {
 	parsed, err := strconv.Atoi(string(text))
-	// With ErrRange, Atoi has not checked the text after the digit that exceeds the range.
+	// With ErrRange, Atoi has not checked the text after the digit that exceeds the range. text[0] may be a sign.
 	if err != nil && !(errors.Is(err, strconv.ErrRange) && strings.Trim(string(text[1:]), "0123456789") == "") {
 		return errors.New("must be an integer")
 	}

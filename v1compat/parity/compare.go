@@ -169,7 +169,7 @@ func (q *query) add(ctx context.Context, s subject, f finding) {
 }
 
 // compareReadings compares two readings: up to sample of the rows that both have, or all if sample is 0, the rows that
-// only one has, and the order and total of the list.
+// only one has, and the order and total of the list. If either side refused the query, it compares only the status.
 func (q *query) compareReadings(v1, other reading, sample int) comparison {
 	c := comparison{v1: v1, other: other, findings: map[subject]finding{}}
 	if c.refused() {
@@ -207,8 +207,8 @@ func (q *query) compareReadings(v1, other reading, sample int) comparison {
 }
 
 // identify sets the index and the subject of rows. A row is identified by the value of the list's key or, without a
-// key, by its offset or, if byContent, by its content. In the lists of several users, whose key is the user, it is
-// identified by user and content if byContent. The only row of a query that is not paged has the zero subject.
+// key, by its offset or, if byContent, by its content. If q.Email is set, the rows are of several users and the key is
+// the user: by content then means by user and content. The only row of a query that is not paged has the zero subject.
 func (q *query) identify(rows []row, byContent bool) {
 	counts := map[string]int{}
 	if q.onePage && !byContent {
@@ -221,7 +221,7 @@ func (q *query) identify(rows []row, byContent bool) {
 		switch {
 		case !q.Paged:
 			continue
-		case q.Email != "" && byContent: // several rows of a user
+		case q.Email != "" && byContent: // a user may have several rows
 			id = memberOf(r.value, q.key) + " " + q.rules.content(r.value)
 		case q.key != "":
 			id = memberOf(r.value, q.key)

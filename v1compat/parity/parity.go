@@ -93,18 +93,18 @@ func withRun(ctx context.Context, c Config, compare func(*run) error) (*Report, 
 	}
 	defer r.service.client.Close()
 	r.v1 = r.service
-	other := "/v2/partner"
+	servicePath := "/v2/partner"
 	if c.OldURL != "" {
 		if r.v1, err = newService(c.OldURL, cmp.Or(c.OldKey, c.Key), "V1_KEY", c); err != nil {
 			return r.report, err
 		}
 		defer r.v1.client.Close()
-		r.report.Between, other = []string{r.v1.base, r.service.base}, "/v1/partner"
+		r.report.Between, servicePath = []string{r.v1.base, r.service.base}, "/v1/partner"
 	}
 	if err := requireAnswer(ctx, r.v1, "/v1/partner"); err != nil {
 		return r.report, err
 	}
-	if err := requireAnswer(ctx, r.service, other); err != nil {
+	if err := requireAnswer(ctx, r.service, servicePath); err != nil {
 		return r.report, err
 	}
 	return r.report, compare(r)

@@ -89,7 +89,7 @@ func (q *query) readV2(ctx context.Context) (reading, error) {
 	return got, err
 }
 
-// readList reads one list of v2. Each row is of the query's object, by its id in lower case, as v1 writes UUIDs.
+// readList reads one list of v2, and sets each row's of to the id of q.object, in lower case, as v1 writes UUIDs.
 func (q *query) readList(ctx context.Context, first request) (reading, error) {
 	got, err := q.readPages(ctx, q.service, first, http.StatusOK, q.addV2)
 	for i := range got.rows {
@@ -98,8 +98,8 @@ func (q *query) readList(ctx context.Context, first request) (reading, error) {
 	return got, err
 }
 
-// readByEmail finds the users of v2 with the address q.Email, reads the list of each by the request in template, and
-// merges the lists, the newest row first. As v1 does, it refuses an address that is invalid, or of no user, with 404.
+// readByEmail finds v2's users with the address q.Email, reads the list of each by template, where AnyUser is the user,
+// and merges the lists, newest row first. As v1 does, it answers 404 for an invalid address, or one of no user.
 func (q *query) readByEmail(ctx context.Context, template request) (reading, error) {
 	search := template
 	search.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)
@@ -135,8 +135,8 @@ func (q *query) readByEmail(ctx context.Context, template request) (reading, err
 	return all, nil
 }
 
-// readPages reads pages, the given one first. add adds a page to the reading, and returns the path of the next one;
-// empty after the last. If the status of a page is not the given one, the reading ends with that page, as refused.
+// readPages reads a page and those that follow it. add adds a page to the reading, and returns the path of the next
+// one; empty after the last. If a page is not answered with status, the reading ends with that page, as refused.
 func (q *query) readPages(
 	ctx context.Context, s *service, page request, status int, add func(*reading, answer) (next string),
 ) (reading, error) {

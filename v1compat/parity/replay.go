@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Replay makes the requests of a file and those of v2 that follow them, and compares the answers. The file is HAR, or
-// has lines of [GET] /v1/path?query; all of it is read first. unreadable is called with the number of each line, or
-// entry of HAR, that cannot be read, and of each line with a request other than a read of v1. Such requests in HAR are
-// ignored. Replay returns an error if unreadable was called, or if no request succeeded.
+// Replay compares the answers of v1 to the requests of a file with those of v2, or of another service's v1 (OldURL).
+// The file is HAR, or has lines of [GET] /v1/path?query; all of it is read first. unreadable is called with the number
+// of each line, or entry of HAR, that cannot be read, and of each line with a request other than a read of v1. Such
+// requests in HAR are ignored. Replay returns an error if unreadable was called, or if no request succeeded.
 func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int, reason string)) (*Report, error) {
 	return withRun(ctx, c, func(r *run) error {
 		lists, bad, err := r.readTraffic(file, unreadable)

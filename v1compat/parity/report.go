@@ -98,7 +98,7 @@ func (r *Report) add(operation string, f finding) {
 	}
 }
 
-// sort puts the operations in the order of names.
+// sort puts the operations in the order of names; those not in names come first.
 func (r *Report) sort(names []string) {
 	slices.SortStableFunc(r.Operations, func(a, b *Operation) int {
 		return cmp.Compare(slices.Index(names, a.Operation), slices.Index(names, b.Operation))

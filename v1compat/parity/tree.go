@@ -30,7 +30,7 @@ func (p parents) fill(path string) string {
 // daysOfMails is the number of days whose mails v1 shows (decisions 5.13).
 const daysOfMails = 30
 
-// listOf returns the query of a list: its route's ID, for some with ?query. path has the objects in the route's path.
+// listOf returns a list's query. list is a route's ID, for some with ?query; path has the objects in the route's path.
 func (r *run) listOf(ctx context.Context, list string, path parents) (*query, error) {
 	route, query, _ := strings.Cut(list, "?")
 	t := r.routes[route]

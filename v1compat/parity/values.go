@@ -49,11 +49,11 @@ func (f *finding) check(field string, v1, v2 jsontext.Value, ok bool) {
 	}
 }
 
-// checkAnswer is check for got, a value of an answer of either version, and want, the value that it must have. In the
-// mismatch, got is the value of the answer's version.
+// checkAnswer is check for one answer, of either version: got is the answer's value, and want the value that it must
+// have. In the mismatch, got is the value of the answer's version, and want that of the other.
 func (f *finding) checkAnswer(a answer, field string, got, want jsontext.Value, ok bool) {
 	if strings.HasPrefix(a.path, "/v2/") {
-		got, want = want, got
+		got, want = want, got // check takes the value of v1 first
 	}
 	f.check(field, got, want, ok)
 }

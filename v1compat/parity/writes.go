@@ -84,7 +84,7 @@ func (t *trial) writeAll(ctx context.Context) error {
 		add,
 		{"POST", "/users/:user_id", change, "", "", []expectation{{"users?status=inactive", "user", change}}},
 		{"DELETE", members + "/:user_id", "", "", "", []expectation{{"collection-members", "user", ""}, empty}},
-		add,
+		add, // again, after the removal, and of a user who is inactive now
 	} {
 		if err := t.write(ctx, w); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (t *trial) write(ctx context.Context, w write) error {
 }
 
 // expect compares a whole list, and checks that it has the created object with the wanted members on both sides or, if
-// none are wanted, that it does not have it. It reports both.
+// none are wanted, that it does not have it. It reports the results of the comparison and of the check.
 func (t *trial) expect(ctx context.Context, e expectation) error {
 	q, err := t.listOf(ctx, e.list, t.v1)
 	if err != nil {

@@ -66,8 +66,8 @@ func (s *Store) SetPhase(ctx context.Context, scope Scope, phase Phase, until ti
 	})
 }
 
-// replaceSetting adds a setting. It deletes settings that expired more than skew ago. It also deletes settings that the
-// new one replaces for good: they have its scope or one within it, and do not outlast it.
+// replaceSetting adds a setting. It deletes settings that have expired by the clock of every process (skew). It also
+// deletes settings that the new one replaces for good: they have its scope or one within it, and do not outlast it.
 func (s *Store) replaceSetting(ctx context.Context, action string, set Setting, now time.Time) error {
 	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
 	err := s.exec(ctx, action, `DELETE FROM v1_phases AS p
@@ -97,7 +97,7 @@ func (s *Store) SetNewKeys(ctx context.Context, off bool) error {
 }
 
 // AllowNewKey sets a key that the transaction of ctx created to On, whatever SetNewKeys says: it changes the setting
-// that a trigger gave the key. A key without one is On. It returns an error if v1 has ended.
+// that a trigger gave the key. A key without a setting is On. It returns an error if v1 has ended.
 func (s *Store) AllowNewKey(ctx context.Context, key domain.KeyID) error {
 	const action = "give a new key v1"
 	return s.change(ctx, action, func(ctx context.Context, state *State, _ time.Time) error {
@@ -115,7 +115,7 @@ func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error)
 		if err := state.checkBrownout(w, now); err != nil {
 			return err
 		}
-		// Keep the last maxBrownouts of the brownouts that ended more than skew ago.
+		// Of the brownouts that have ended by the clock of every process (skew), keep the last maxBrownouts.
 		if err := s.exec(ctx, action, `DELETE FROM v1_brownouts WHERE id IN (SELECT id FROM v1_brownouts
 			WHERE ends_at < ? ORDER BY ends_at DESC OFFSET ?)`, now.Add(-skew), maxBrownouts); err != nil {
 			return err

@@ -27,7 +27,7 @@ const (
 	maxMailAgents     = 3  // of an operation
 )
 
-// MailCause returns the cause of mails about the announcement. An address gets one per cause; postponing changes it.
+// MailCause returns the cause of mails about the announcement and its sunset. An address gets each mail once per cause.
 func (a Announcement) MailCause() string {
 	return FormatTime(a.Announced) + " " + FormatTime(a.Sunset)
 }

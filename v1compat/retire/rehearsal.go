@@ -40,7 +40,7 @@ func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, duration t
 	return until, err
 }
 
-// tooSoon returns RateLimited, with the time at which the key's next rehearsal may begin.
+// tooSoon returns RateLimited, with when the key's next rehearsal may begin, or the error of reading the last one.
 func (s *Store) tooSoon(ctx context.Context, key domain.KeyID, now time.Time) error {
 	last, err := pg.One[time.Time](ctx, s.db, "read the last rehearsal", pg.SQL(
 		"SELECT started_at FROM v1_rehearsals WHERE key_id = ?", key))
@@ -49,12 +49,12 @@ func (s *Store) tooSoon(ctx context.Context, key domain.KeyID, now time.Time) er
 	}
 	next := last.Add(RehearsalEvery)
 	return &domain.Error{
-		Code: domain.RateLimited, RetryAfter: max(next.Sub(now), time.Second),
+		Code: domain.RateLimited, RetryAfter: max(next.Sub(now), time.Second), // 0 would send no header
 		Message: "this key has had a rehearsal within 24 hours: the next one may begin at " + next.UTC().Format(time.RFC3339),
 	}
 }
 
-// EndRehearsal ends the rehearsal of a key. If none is in progress, it changes nothing.
+// EndRehearsal ends a key's rehearsal, if one is in progress: now, but not before its start by another process's clock.
 func (s *Store) EndRehearsal(ctx context.Context, key domain.KeyID) error {
 	const action = "end a rehearsal"
 	now := s.clock.Now()
@@ -90,7 +90,7 @@ func (s *Store) Rehearsals(ctx context.Context) ([]Rehearsal, error) {
 		ORDER BY r.started_at DESC, r.key_id`))
 }
 
-// readRehearsals returns the ends of rehearsals, by key, that are after since; nil for none.
+// readRehearsals returns the ends of the rehearsals that end after since, by key; nil for none.
 func (s *Store) readRehearsals(ctx context.Context, since time.Time) (map[domain.KeyID]time.Time, error) {
 	rows, err := pg.All[struct {
 		KeyID   domain.KeyID

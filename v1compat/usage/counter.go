@@ -236,7 +236,7 @@ func (c *Counter) drain(ctx context.Context) *batch {
 			continue
 		}
 		b.append(key, t)
-		t.calls, t.failures = 0, 0 // the next call sets first and last; addStatement adds an agent once
+		t.calls, t.failures = 0, 0 // the next call sets first and last; agents stay: addStatement adds each once
 	}
 	if len(c.tallies) > c.limit/2 {
 		clear(c.tallies)
