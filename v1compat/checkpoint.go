@@ -108,8 +108,8 @@ func (w walk) total(rows, shown int, more bool) int {
 	return max(rows, end)
 }
 
-// saveCheckpoint stores a checkpoint at the end of a page of shown rows: end, the cursor of the last one. A page
-// without rows needs none, as its end is its offset.
+// saveCheckpoint stores a checkpoint for the offset after a page of shown rows: end, the cursor of its last row. A page
+// without rows ends at its own offset, and needs none.
 func (f *Facade) saveCheckpoint(ctx context.Context, w walk, shown int, end string) error {
 	if shown == 0 {
 		return nil

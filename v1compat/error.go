@@ -26,8 +26,8 @@ var noClient = domain.Error{Code: domain.Forbidden, Message: "this key has no ac
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// translateError translates an error of v2. A client that was not found becomes noClient. If fields are wrong, the
-// message names each, by its name in v1, with what is wrong with it.
+// translateError translates an error of v2. A client that was not found becomes noClient, which is Forbidden. If
+// fields are wrong, the message names each, by its name in v1, with what is wrong with it.
 func (r *route) translateError(e *domain.Error) *domain.Error {
 	out := *e
 	if e.Code == domain.NotFound && e.Object == (domain.ClientID{}).Noun() {

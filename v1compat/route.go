@@ -339,7 +339,7 @@ func (r *route) serve(c *gin.Context) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	if e, ok := a.out.(encoder); ok {
+	if e, ok := a.out.(encoder); ok { // it has JSON options of its own
 		return ginop.WriteJSON(c, r.Status, a.out, e.encoding())
 	}
 	return ginop.WriteJSON(c, r.Status, a.out)

@@ -69,7 +69,7 @@ func (r *run) readTraffic(
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" { // skip a byte order mark
 		_, _ = in.Discard(len(mark))
 	}
-	beginning, _ := in.Peek(512)
+	beginning, _ := in.Peek(512) // the whole of a shorter file
 	isHAR := bytes.HasPrefix(bytes.TrimSpace(beginning), []byte("{"))
 
 	lists = map[string][]request{}

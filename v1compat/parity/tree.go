@@ -18,7 +18,7 @@ import (
 // parents are v1's ids of the objects in a path, by their kinds.
 type parents map[string]string
 
-// fill replaces the parameters of a path by ids.
+// fill replaces the parameters of a path, or of a body, such as :user_id, by ids.
 func (p parents) fill(path string) string {
 	var pairs []string
 	for kind, id := range p {

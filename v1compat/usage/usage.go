@@ -79,7 +79,7 @@ func keyCondition(keys []domain.KeyID) pg.Query {
 	return pg.SQL("(key_id = ANY (?0::uuid[]) OR cardinality(?0::uuid[]) = 0)", pg.IDs(keys))
 }
 
-// rows reads the rows that match a condition.
+// rows reads the rows that match a condition, in the order of the ORDER BY at its end.
 func rows(ctx context.Context, d pg.Runner, condition pg.Query) ([]Row, error) {
 	return pg.All[Row](ctx, d, "read the use of v1", pg.SQL(`
 		SELECT key_id AS key, day, surface, operation, calls, failures, first_at, last_at,
