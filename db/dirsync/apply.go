@@ -72,7 +72,7 @@ func Apply(ctx context.Context, d *db.DB, l *Lease) (applied int, err error) {
 	return applied, err
 }
 
-// applyBatch applies a batch of the lowest phase that has staged accounts, and returns the number of accounts.
+// applyBatch applies a batch of the lowest phase after phaseUnchanged, 0, that has accounts, and returns their number.
 func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
 	if err := c.LockAudiencesShared(ctx, l.Client); err != nil {
 		return 0, err
@@ -199,7 +199,7 @@ func (s *batch) update(ctx context.Context) error {
 		settled := valid || !r.HasMail()
 		switch {
 		case valid:
-			holders[email] = *r.UserID
+			holders[email] = *r.UserID // a later account with this address waits for phaseRename
 		case !settled:
 			s.skip(r, domain.SkippedInvalid)
 		}
@@ -258,7 +258,8 @@ func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) boo
 
 // join links accounts without a user to the user with their address or, if there is none, to a new user. The user may
 // have no account, or one that no longer exists. If the user has another account that still exists, enabled or not, it
-// is another person: the account is skipped. So is one whose address is invalid, or that of an earlier account.
+// is another person: the account is skipped. So is one whose address is invalid, or that of an earlier account. The
+// next run tries skipped accounts again (unsettled).
 func (s *batch) join(ctx context.Context) error {
 	err := s.lockWhere(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
 	if err != nil {

@@ -25,7 +25,7 @@ func Runs(
 ) (domain.Slice[domain.SyncRun], error) {
 	k := pg.ByTime("r.queued_at", "r.id", func(r *domain.SyncRun) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
 	k.Table, k.Select = "sync_runs AS r", func(q *pg.Select) { q.Columns(db.SelectSyncRun) }
-	k.Desc, k.OneIndex = true, since == nil
+	k.Desc, k.OneIndex = true, since == nil // with since, the best plan depends on its value
 	k.Where.Add("r.client_id = ?", t.ID)
 	pg.AddIf(&k.Where, "r.updated_at >= ?", since)
 	return pg.CountedPage(ctx, t.DB(), k, w)
@@ -225,7 +225,7 @@ func unlinkUsers(ctx context.Context, d *db.DB, client domain.ClientID) error {
 }
 
 // unlinkBatch does nothing if the client has a connection. It unlinks up to batchSize users: it deletes their accounts
-// and sets their source. more is then true. If no account has a user, it deletes the other accounts.
+// and sets their source to domain.FromHand. more is then true. If no account has a user, it deletes the other accounts.
 func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (more bool, err error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.client_id = ?0 AND u.id IN (
 		SELECT user_id FROM directory_accounts AS d

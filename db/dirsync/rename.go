@@ -50,7 +50,7 @@ func (s *batch) rename(ctx context.Context) error {
 			email = s.users[*r.UserID].Email
 		}
 		s.updateUser(r, *r.UserID, email)
-		s.link(r, r.UserID, !canRename[i])
+		s.link(r, r.UserID, !canRename[i] /* unsettled */)
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (s *batch) rename(ctx context.Context) error {
 // renames form chains and cycles, and each of these is a group. An impossible rename is a group of its own.
 func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {
 	requestOf := map[domain.UserID]int{} // the index of each user's request
-	waiting := map[domain.UserID]int{}   // by holder, the index of the request that waits for its rename; zero is unused
+	waiting := map[domain.UserID]int{}   // by holder, the index of the request for its address; not read for the zero id
 	for i, r := range list {
 		requestOf[r.user] = i
 	}

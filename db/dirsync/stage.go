@@ -97,7 +97,7 @@ func stageAccounts(
 		if id == "" || len(id) > domain.MaxObjectID || strings.ContainsRune(id, 0) {
 			continue // not a valid id of any directory
 		}
-		record := merged[id]
+		record := merged[id] // the page may have several of an account
 		record.Merge(list[i].Record())
 		merged[id] = record
 	}

@@ -27,8 +27,8 @@ func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	return err
 }
 
-// write writes the batch and the counts of the run, which thereby made progress (deaths), and adds the effects to the
-// change. The run stores the first n skipped accounts.
+// write writes the batch and the counts of the run, and adds the effects to the change. It sets deaths, the number of
+// leases that expired without progress, to 0. The run stores the first n skipped accounts.
 func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	if err := s.writeChanged(ctx); err != nil {
 		return err

@@ -183,8 +183,8 @@ func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
 			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
 }
 
-// countMoves sets Moves, and HeldSince from the moves that refuse writes: those in step holding until held_until, those
-// in step handing in any case. Both began to do so db.FreezeFor before held_until.
+// countMoves sets Moves and HeldSince, the earliest time since which a move refuses writes. A move in step holding does
+// so until held_until, one in step handing without an end. Both began db.FreezeFor before held_until.
 func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
 	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
 		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))

@@ -182,8 +182,8 @@ func (c storedCount) servedHere() string {
 	return servedHere(c.keys[0])
 }
 
-// compare returns a query for the wrong counts of the partners that this cell serves, at most recountAtOnce. A key that
-// has no stored or no counted row counts as none. It needs no locks, because a statement has one snapshot.
+// compare returns a query for the wrong counts of the partners that this cell serves, at most recountAtOnce. A missing
+// stored or counted row has the values c.none. The query needs no locks, because a statement has one snapshot.
 func (c storedCount) compare() pg.Query {
 	var keyObject, stored, counted []string
 	for _, k := range c.keys {

@@ -134,8 +134,8 @@ var workKinds = []struct{ what, rows string }{
 		UNION ALL SELECT due_at FROM periodic_jobs`},
 }
 
-// Backlogs returns the Backlog of each kind of work with rows that were due before a time. The tables must be at the
-// version that this program needs.
+// Backlogs returns the Backlog, counted up to backlogCap, of each kind of work with rows that were due before a time.
+// The tables must be at the version that this program needs.
 func Backlogs(ctx context.Context, d *db.DB, before time.Time) ([]Backlog, error) {
 	var kinds []string
 	for _, kind := range workKinds {

@@ -175,7 +175,7 @@ func (s *Server) use(p postmaster, password string) (err error) {
 	if s.password, err = s.dir.ensurePassword(s.dir.rolePasswordFile()); err != nil {
 		return err
 	}
-	s.pid, s.url = p.pid, address(role, s.password, p.port, name)
+	s.pid, s.url = p.pid, address(role, s.password, p.port, name) // name is the database, and also the superuser
 	s.admin, s.maintenance = address(name, password, p.port, name), address(name, password, p.port, "postgres")
 	return nil
 }

@@ -133,7 +133,7 @@ func reap(pid int) bool {
 // probe reports whether the server accepts connections. It returns false while the server starts, recovers or shuts
 // down, and true if all connections are in use. Trying again does not help after an error.
 func probe(ctx context.Context, password string, port int) (bool, error) {
-	if port == 0 {
+	if port == 0 { // the server has not written it yet
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -54,7 +54,7 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 		return nil
 	case refusedAs(err, "53300"): // too_many_connections; the caller gets the same error from its own connection
 		return nil
-	case err != nil && !refusedAs(err, "3D000", "28P01", "28000"): // no database, no role or another password
+	case err != nil && !refusedAs(err, "3D000", "28P01", "28000"): // not for the lack of database, role or password
 		return err
 	}
 

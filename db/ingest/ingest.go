@@ -18,9 +18,8 @@ import (
 // idempotent: a signal whose id was applied before changes nothing.
 //
 // Signals may come in any order, and be split among calls in any way: which of two completions, findings, resolutions
-// or signatures is kept does not depend on the order. For simulated mails (domain.Result.Advance), neither the status,
-// the reports nor the counts depend on the order, unless a mail scanner acted. But the count of opens, and the stored
-// times, may depend on it.
+// or signatures is kept does not depend on the order, nor do the status, the report and the counts of a simulated mail.
+// The mail's stored times do: an opening that comes after the click, for example, is not stored.
 //
 // Apply retries a transaction that PostgreSQL rolled back, so it must not be called in a transaction. It takes the same
 // number of statements for any number of signals.
@@ -216,7 +215,7 @@ func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, resu
 			order = append(order, i)
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(batch[a].ID, batch[b].ID) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(batch[a].ID, batch[b].ID) }) // against deadlocks
 	ids, types, times := make([]string, len(order)), make([]string, len(order)), make([]time.Time, len(order))
 	for n, i := range order {
 		ids[n], types[n], times[n] = batch[i].ID, string(batch[i].Type), batch[i].At

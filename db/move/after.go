@@ -30,7 +30,7 @@ func Suspend(ctx context.Context, d *db.DB, minAge time.Duration) (int, error) {
 }
 
 // suspend deletes the outstanding work and the webhooks of a detached partner, and archives its clients. These then
-// need no row in resting_clients. It does nothing if the partner is no longer detached.
+// need no row in resting_clients: resume deletes it. suspend does nothing if the partner is no longer detached.
 func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		detached, err := pg.All[bool](ctx, d, "look at the move", pg.SQL("SELECT true FROM moves WHERE partner_id = ? AND step = ? FOR UPDATE", partner, Detached))
@@ -73,7 +73,7 @@ func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
 		return 0, err
 	}
 	for _, partner := range due {
-		// A partner whose lock a move back has is skipped.
+		// If a move back holds the lock, free is false, and the partner is skipped.
 		free, err := d.TryAdvisoryLock(ctx, lockName(partner), func(ctx context.Context) error { return cleanUp(ctx, d, partner) })
 		if err != nil {
 			return partners, err
@@ -106,7 +106,7 @@ func cleanUp(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 			continue
 		}
 		if t.name == "webhook_deliveries" {
-			t.rows = ofPartner // suspend deleted the webhooks
+			t.rows = ofPartner // not by the webhooks: suspend deleted them
 		}
 		drop := pg.Raw("DELETE FROM "+t.name+" WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM "+t.name+" AS t WHERE "+
 			o.condition(t.table)+" LIMIT $1))", []any{dropBatch})

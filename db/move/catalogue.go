@@ -57,7 +57,8 @@ func catalogueKinds(ctx context.Context, d *db.DB) (kinds []catalogueKind, err e
 	return kinds, nil
 }
 
-// catalogue returns the kind, called name, whose lines are the rows of the table that match an SQL condition.
+// catalogue returns the kind, called name, whose lines are the rows of the table that match an SQL condition. An import
+// counts a row as added if its xmax is 0: that of an updated row is not.
 func (s shapedTable) catalogue(name, condition string) catalogueKind {
 	columns, key := strings.Join(s.columns, ", "), strings.Join(s.key, ", ")
 	var set []string
@@ -128,7 +129,7 @@ const maxCatalogueFaults = 1000
 
 // ImportCatalogue imports lines that ExportCatalogue wrote. It updates an existing object that differs, so an import
 // may be repeated. A wrong line adds to Faults, and the other lines are still imported, up to maxCatalogueFaults. A
-// line over catalogueLineBytes ends the import with an error. ImportCatalogue calls progress after each batch.
+// line over catalogueLineBytes is an error that ends the import. After each batch but the last, progress is called.
 func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, progress func(Imported)) (b Imported, err error) {
 	kinds, err := catalogueKinds(ctx, d)
 	if err != nil {

@@ -84,7 +84,7 @@ func (m *Move) extensions() []extension {
 func (m *Move) Check(ctx context.Context) error {
 	_, cellsErr := m.readCells(ctx)
 	roleErr := m.To.DryRun(ctx, func(ctx context.Context) error { return disableTriggers(side{ctx: ctx, DB: m.To}) })
-	keysErr := m.checkKeys(ctx, ctx) // for both databases: ctx has no transaction
+	keysErr := m.checkKeys(ctx, ctx) // ctx is for both databases, because it has no transaction
 	return errors.Join(cellsErr, m.checkSteps(ctx), roleErr, m.checkName(ctx), keysErr, m.checkRows(ctx))
 }
 
@@ -92,7 +92,7 @@ func (m *Move) Check(ctx context.Context) error {
 // cells have different tables there are no notes.
 func (m *Move) DryRun(ctx context.Context) (notes []string, err error) {
 	err = m.Check(ctx)
-	// In one and the same database the second lock always fails; Check reports that case.
+	// If both cells are one database, the second lock always fails: Check reports that case.
 	if lockErr := m.withLock(ctx, func(context.Context) error { return nil }); m.From != m.To && lockErr != nil {
 		err = errors.Join(err, lockErr)
 	}

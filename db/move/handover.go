@@ -103,8 +103,8 @@ func (m *Move) waitUntil(ctx context.Context, statement string, args ...any) err
 }
 
 // copyDifferences copies the rows that still differ from the source's snapshot, in up to lastPasses passes, and then
-// commits the move, which copies the tables marked last. Background work that the old cell does after the snapshot is
-// lost, and the new cell repeats it: no caller got a response for it.
+// commits the move, which copies the tables marked last. The copy lacks what background work of the old cell writes
+// after the snapshot. The new cell repeats that work: no caller got a response for it.
 func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) error {
 	if err := m.checkShapes(ctx); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (m *Move) commit(ctx context.Context, source, target side, o ownedIDs, c ce
 }
 
 // checkEqual returns an error if a table differs between the two sides, or if the target lacks objects of catalogues:
-// foreign keys were turned off.
+// the foreign keys that would ensure these are turned off.
 func (m *Move) checkEqual(source, target side, o ownedIDs) error {
 	for _, t := range m.tables {
 		c, err := compare(source, target, t, o)

@@ -103,7 +103,7 @@ func ClaimDeliveries(
 }
 
 // claim leases or drops deliveries of the next subscriptions of the round, up to n due ones, and advances the round.
-// Left of the result says only whether these have more.
+// Left of the result reports only whether these subscriptions have more.
 func (r *round) claim(
 	ctx context.Context, d *db.DB, n int, life time.Duration, choose func([]DueWebhook) []Places,
 ) (claim Claim, err error) {

@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// readSubject reads into r.Mail what one of the service's own mails is about, if Mail has not read it yet. It sets
-// Unwanted if the mail has become pointless.
+// readSubject reads into r.Mail what one of the service's own mails is about, unless the query that read r has it. It
+// sets Unwanted if the mail has become pointless.
 func readSubject(ctx context.Context, d *db.DB, r *mailRow) (err error) {
 	m := &r.Mail
 	switch m.Type {

@@ -20,8 +20,8 @@ const selectWebhook = `w.partner_id AS partner, w.id, w.key_id AS key, w.url, w.
 	w.status, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since`
 
 // webhookReach returns the condition that the caller may read and change a subscription, alias w: the caller's key
-// created it, or reaches all clients that it reaches (decisions 8.6). These are client_ids or, if that is empty, the
-// clients of its key. Archived clients count too.
+// created it, or reaches all of the subscription's clients (decisions 8.6). These are client_ids or, if that is empty,
+// the clients of the key that created it. Archived clients count too.
 func webhookReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
@@ -34,8 +34,8 @@ func webhookReach(ctx context.Context) pg.Query {
 		ELSE ?2 END)`, caller.Partner, caller.Key, coveredKey("w.key_id", caller.Key))
 }
 
-// coveredKey returns the condition that the key whose id is in a column is limited to listed clients, at least one, and
-// that all of these are listed for the key other too.
+// coveredKey returns the condition that the key whose id is in a column is limited to a list of clients, which is not
+// empty, and that the key other lists all of these too.
 func coveredKey(column string, other domain.KeyID) pg.Query {
 	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
 			WHERE o.id = `+column+` AND NOT o.all_clients)

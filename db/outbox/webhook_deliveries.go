@@ -23,7 +23,7 @@ func deliveryReach(ctx context.Context) pg.Query {
 func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice[domain.Delivery], error) {
 	k := pg.ByTime("d.created_at", "d.id", func(d *domain.Delivery) (time.Time, domain.DeliveryID) { return d.CreatedAt, d.ID })
 	k.Table, k.Select = "webhook_deliveries AS d", func(q *pg.Select) { q.Columns(selectDelivery) }
-	k.Desc, k.OneIndex = true, true
+	k.Desc, k.OneIndex = true, true // the plan of the page is kept
 	k.Where.Add("d.webhook_id = ?", h.ID)
 	k.Where.Add("?", deliveryReach(ctx))
 	return pg.CountedPage(ctx, h.db, k, w)

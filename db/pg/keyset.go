@@ -86,7 +86,7 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 		k.window(q, w)
 	}
 	query := Query(q)
-	if k.OneIndex && w.Skip == 0 && !k.IDsFirst {
+	if k.OneIndex && w.Skip == 0 && !k.IDsFirst { // one plan is the best for all values
 		query = Prepared(q)
 	}
 

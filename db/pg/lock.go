@@ -20,7 +20,7 @@ func (d *DB) TryAdvisoryLock(ctx context.Context, name string, fn func(context.C
 	return d.withLock(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1::text, 0))", name, fn)
 }
 
-// withLock runs the statement lock, which locks a name and returns whether it succeeded; if so, fn, and then unlocks.
+// withLock runs the statement lock, which returns whether it has locked name. If so, withLock runs fn and unlocks name.
 func (d *DB) withLock(ctx context.Context, lock, name string, fn func(context.Context) error) (ok bool, err error) {
 	conn, err := d.sessions.Acquire(ctx)
 	if err != nil {

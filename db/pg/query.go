@@ -62,7 +62,7 @@ type statement struct {
 	args  []any
 }
 
-// sql returns the built text or, if a Raw query was written, the text of that (whole), beside which there must be none.
+// sql returns the text that was built or, if a Raw query was written, its text (whole). It panics if there are both.
 func (s *statement) sql() string {
 	switch {
 	case s.whole == "":

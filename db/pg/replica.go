@@ -67,14 +67,13 @@ func (d *DB) Replica() (ReplicaState, bool) {
 
 type replicaKey struct{}
 
-// FromReplica runs do. The snapshots of do (Snapshot, ReservedSnapshot) read from the standby of WithReplica if it can
-// be used: it must be a standby of this database, and within 5 seconds, or the bound of the snapshot if that is
-// shorter, replay everything that the primary had written when the snapshot began. So a snapshot has all changes that
-// were committed before. A standby that cannot be used is not tried again for 10 seconds. All other statements use the
-// primary, and so do snapshots if the standby cannot be used.
+// FromReplica runs do. Its snapshots read from the standby of WithReplica if that is of this database and replays,
+// within 5 seconds or the shorter limit of a ReservedSnapshot, everything that the primary had written when the
+// snapshot began. So a snapshot has all changes that were committed before. Other snapshots, and all other statements,
+// use the primary. A standby that cannot be used is not tried again for 10 seconds.
 //
-// If the standby fails while do runs, for example because of a conflict with replay, do runs again on the primary. It
-// must then start from the beginning.
+// If do used the standby, any Unavailable or error of PostgreSQL that it returns, such as a conflict with replay,
+// counts as a failure of the standby. Unless ctx ended, do then runs again, from the beginning, on the primary.
 func (d *DB) FromReplica(ctx context.Context, do func(ctx context.Context) error) error {
 	if d.replica == nil {
 		return do(ctx)
@@ -127,7 +126,7 @@ func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	conn, replayed, fault := d.replica.reach(bounded, at)
 	switch {
 	case fault == nil:
-		replayed = began
+		replayed = began // the standby has everything that was committed before
 	case ctx.Err() != nil:
 		return nil
 	}

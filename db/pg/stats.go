@@ -11,7 +11,7 @@ type Stats struct {
 	Waited time.Duration
 }
 
-// Stats returns the current figures.
+// Stats returns the current figures of the pool. Max leaves out the reserved connections.
 func (d *DB) Stats() Stats {
 	s := d.pool.Stat()
 	return Stats{

@@ -150,7 +150,7 @@ func addClientEffects(ctx context.Context, b *importingClients) error {
 	for _, a := range b.updates {
 		switch before, after := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
 		case after && !before:
-			b.CountClients(a.after.Partner, -1)
+			b.CountClients(a.after.Partner, -1) // a client never changes its partner
 		case before && !after:
 			b.CountClients(a.after.Partner, 1)
 		}

@@ -306,7 +306,7 @@ func beginGroups(ctx context.Context, b *importingGroups) error {
 		case !a.after.Manual:
 			return nil
 		case other == nil || other.ID == a.after.ID:
-		case other.Used || a.before != nil: // a stored one that is not other was replaced in this batch
+		case other.Used || a.before != nil: // if a is not new, an earlier record has replaced it
 			return fmt.Errorf("manual: the client has the group %s for users who are kept by hand", other.ID)
 		default:
 			replaced = append(replaced, other.ID)

@@ -71,7 +71,7 @@ func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 		return
 	}
 	rules := "," + f.Tag.Get("rule") + ","
-	field := recordField{name, index, strings.Contains(rules, ",new,")}
+	field := recordField{name, index, strings.Contains(rules, ",new,") /* needed */}
 	m.fields = append(m.fields, field)
 	for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} { // the first that exists, see pair
 		to, ok := row.FieldByName(column)

@@ -134,8 +134,8 @@ func ClearStage(ctx context.Context, d *db.DB) error {
 	return pg.Run(ctx, d, "drop staged lines", pg.SQL("DELETE FROM import_lines"))
 }
 
-// StageRepeated moves a line to the second round of its kind, round 1, if an earlier line has the same object. Without
-// clients and users, that round is applied in the order of the input.
+// StageRepeated moves a line to round 1, the second round of its kind, if an earlier line has the same object. It
+// clears the line's client and user, so that EachStaged yields that round in the order of the input.
 func StageRepeated(ctx context.Context, d *db.DB) error {
 	return d.Tx(ctx, func(ctx context.Context) error {
 		// The new table has no statistics: the planner would take it for empty, and read it once for each line.
@@ -197,7 +197,7 @@ func eachWithText(ctx context.Context, d *db.DB, lines []StagedLine, fn func(Sta
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := pg.PreferIndexes(ctx, d); err != nil { // does not affect the open cursor, which is planned already
+	if err := pg.PreferIndexes(ctx, d); err != nil { // EachStaged's open cursor keeps its plan
 		return err
 	}
 	rows, err := pg.All[StagedLine](ctx, d, "read the texts of lines", pg.SQL(`

@@ -348,7 +348,7 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 		for _, name := range []string{"ClientID", "Client", "PartnerID", "Partner"} {
 			column := b.mapping().column(row, name)
 			for _, id := range []reflect.Value{reflect.ValueOf(object.ClientID), reflect.ValueOf(object.PartnerID)} {
-				if column.IsValid() && column.Type() == id.Type() && column.IsZero() {
+				if column.IsValid() && column.Type() == id.Type() && column.IsZero() { // id is of this kind
 					column.Set(id)
 				}
 			}
@@ -359,7 +359,7 @@ func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
 // collectWrites sets the outcome of each record that is not refused, and collects in inserts and updates the rows to
 // insert and to update. If several records have the same object, only the row after the last of them is stored.
 func (b *recordBatch[Record, Row]) collectWrites() {
-	stored := map[*Row]*recordChange[Record, Row]{}
+	stored := map[*Row]*recordChange[Record, Row]{} // by the row that a record leaves, the record that stores it
 	for _, a := range b.list {
 		if a.refused() {
 			continue

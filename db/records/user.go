@@ -47,8 +47,8 @@ type (
 
 // finishUser checks the group, and sets the overrides, the name key, the role, and a new user's score. A new user
 // without a group is in the Manual group. A role given for a user kept by hand becomes an override, unless the record
-// gives the overrides. The role is classified again if the title, department or email changes, unless the record gives
-// it or it is an override.
+// gives the overrides. The role is classified if the user has none, or if the title, department or email changes,
+// unless the record gives the role or it is an override.
 func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, domain.OrZero(a.before)
 	switch {
@@ -99,7 +99,7 @@ func addUserEffects(ctx context.Context, b *importingUsers) error {
 		created[i] = u.Key()
 		b.UserChanged(nil, &u)
 	}
-	b.UsersLocked(created...)
+	b.UsersLocked(created...) // by their insertion
 
 	clients := pg.MapRows(b.updates, func(a **appliedUser) domain.ClientID { return (*a).after.Client })
 	archived, err := archivedClients(ctx, b.Change, clients)
