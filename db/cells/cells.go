@@ -92,7 +92,7 @@ func (c *Cells) readIn(ctx context.Context) error {
 
 // Elsewhere returns the code of the other cell in which a key is valid; "" if that is this cell. While a partner is
 // being copied into this cell, its keys may become valid here at any moment: Elsewhere then refreshes the cache before
-// it returns another cell, which could send the caller back to this one.
+// it returns another cell, because that one could send the caller back here.
 func (c *Cells) Elsewhere(key string, digest []byte) string {
 	data := c.cache.Load()
 	code := c.elsewhere(data, key, digest)

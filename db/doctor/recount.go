@@ -201,9 +201,9 @@ func (c storedCount) compare() pg.Query {
 		" AND "+c.servedHere()+" ORDER BY "+keys+" LIMIT ?1", c.name, recountAtOnce)
 }
 
-// correct counts again for the keys of wrong, and stores the counts that differ. It inserts missing rows (countsOnly),
-// then locks the stored rows, and only then counts: it thereby waits for transactions that have changed a count, and
-// those that are about to change one wait for its commit.
+// correct counts again for the keys of wrong, and stores the counts that differ. It inserts missing rows, if there can
+// be any, then locks the stored rows, and only then counts: it thereby waits for transactions that have changed a
+// count, and those that are about to change one wait for its commit.
 func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) error {
 	list := pg.MapRows(wrong, func(w *Miscount) json.RawMessage { return w.Key })
 	keys := strings.Join(c.keys, ", ")
@@ -230,7 +230,7 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 				" FROM json_populate_recordset(NULL::"+c.table+", ?0::json))"), keys,
 			strings.Join(sameKey, " AND "), strings.Join(differ, " OR "))
 		steps := []string{lock, update}
-		if c.countsOnly {
+		if c.countsOnly { // the table has rows for the counts only, so a row may be missing
 			steps = []string{insert, lock, update}
 		}
 		for _, step := range steps {

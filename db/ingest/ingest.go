@@ -119,7 +119,7 @@ func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (t *t
 			messages = append(messages, s.Message)
 			clients = append(clients, s.Client)
 		}
-		users = append(users, s.User)
+		users = append(users, s.User) // zero if the signal names none
 	}
 
 	t = &targets{results: map[domain.ResultID]domain.Result{}}

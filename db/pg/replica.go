@@ -196,7 +196,7 @@ func (r *replica) reach(ctx context.Context, at position) (conn *pgxpool.Conn, l
 		switch {
 		case err == nil:
 			fault, last = s.fault(at), Or(s.last, last)
-		case fault == nil: // if fault is set, err is only the end of ctx during the wait
+		case fault == nil: // otherwise err is only the end of ctx during the wait
 			fault = err
 		}
 		if fault == nil {

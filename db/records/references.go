@@ -220,7 +220,7 @@ func (b *recordBatch[Record, Row]) claim(
 			switch {
 			case refuse:
 				a.refuse(takenBy[Record](b.kind.names.field, other))
-				a.result.Clashes, renaming[id], stable = true, false, false
+				a.result.Clashes, renaming[id], stable = true, false, false // the object keeps its name
 				continue
 			case held:
 				released = append(released, holder)
