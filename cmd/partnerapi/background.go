@@ -175,7 +175,7 @@ const recordWithin = 5 * time.Second
 // restartDelay is the delay after a panic before background work restarts.
 const restartDelay = time.Second
 
-// runInBackground runs work in a goroutine until ctx ends. It restarts work after a panic.
+// runInBackground runs work in a goroutine until ctx ends. If work returns or panics before, it is run again.
 func (s *service) runInBackground(ctx context.Context, action string, work func(context.Context)) {
 	s.group.Go(func() {
 		lease.NewLoop(s.log, action, restartDelay, func(ctx context.Context) (time.Duration, error) {

@@ -47,7 +47,7 @@ type completeCmd struct {
 // line :files or :dirs stands for file or folder names.
 func (c completeCmd) Run(k *kong.Context, s cli.Env) error {
 	words := c.Words
-	if len(words) > 0 && words[0] == "--" {
+	if len(words) > 0 && words[0] == "--" { // the scripts put it before the words, which are no flags of this command
 		words = words[1:]
 	}
 	if len(words) == 0 {
@@ -88,7 +88,7 @@ func completions(model *kong.Application, words []string) []string {
 		found = append(found, "help\tDescribe a command.")
 	}
 	return slices.DeleteFunc(found, func(line string) bool {
-		return !strings.HasPrefix(line, current) && !strings.HasPrefix(line, ":") // such as :files
+		return !strings.HasPrefix(line, current) && !strings.HasPrefix(line, ":") // :files and :dirs stay
 	})
 }
 
@@ -99,7 +99,7 @@ func (t *lineState) read(word string) {
 		t.pending = nil
 	case word == "--" && !t.flagsEnded:
 		t.flagsEnded = true
-	case strings.HasPrefix(word, "-") && len(word) > 1 && !t.flagsEnded:
+	case strings.HasPrefix(word, "-") && len(word) > 1 && !t.flagsEnded: // - alone is an argument
 		if f := t.flag(word); f != nil && !f.IsBool() && !strings.Contains(word, "=") {
 			t.pending = f
 		}
@@ -167,8 +167,8 @@ func (t *lineState) flags(current string) (found []string) {
 	return found
 }
 
-// values returns the completions by the values of a flag or an argument, with a prefix, or by file or folder names; none
-// if the values are unknown.
+// values returns the values of a flag or an argument as completions, with a prefix; for a file or a folder the line
+// :files or :dirs; none if the values are unknown.
 func values(v *kong.Value, prefix string) (found []string) {
 	switch v.Tag.Type {
 	case "path", "existingfile":

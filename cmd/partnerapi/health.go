@@ -33,7 +33,7 @@ func (s *service) mountHealth() {
 
 // ready returns the status and the text for /readyz. The status is 503 if the service is stopping, the database cannot
 // be used, or its tables are not at the version that this program needs; else 200. The text says if the disk of the
-// data directory, disks[0], is nearly full, but the process stays ready, as no other process could serve more.
+// data directory, disks[0], is nearly full, but the process stays ready, as no other process could serve more requests.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
 		return http.StatusServiceUnavailable, "not ready: the service stops\n"
@@ -82,8 +82,7 @@ func (s *service) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{})
 }
 
-// serveMetrics serves the metrics on a listener of their own until stop is called. It does nothing if the listener is
-// nil.
+// serveMetrics serves the metrics on a listener of their own until stop is called. Without a listener it does nothing.
 func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 	if listener == nil {
 		return func() error { return nil }

@@ -96,7 +96,7 @@ func (c *redisClient) checkWritable(ctx context.Context) error { return c.Use(ct
 
 // probeWrite makes a write as budgets do, under a name that no budget has.
 func probeWrite(conn redis.Conn) error {
-	_, err := addToBudget.Do(conn, "partnerapi/budget:probe/"+rand.Text(), 1, redisWait.Milliseconds())
+	_, err := addToBudget.Do(conn, "partnerapi/budget:probe/"+rand.Text(), 1, redisWait.Milliseconds()) // n, window
 	return err
 }
 
@@ -248,7 +248,7 @@ func (c *primaryConn) ReceiveContext(ctx context.Context) (any, error) {
 // Err returns why the connection is unusable.
 func (c *primaryConn) Err() error { return cmp.Or(c.replica, c.Conn.Err()) }
 
-// noteReplica returns err unchanged. If err shows that the server is a replica, it keeps err, which Err then returns.
+// noteReplica returns err. If err shows that the server is a replica, so does Err, and the pool drops the connection.
 func (c *primaryConn) noteReplica(err error) error {
 	var answer redis.Error
 	if errors.As(err, &answer) && strings.Contains(string(answer), "READONLY ") { // Redis 6 has it within a script's error

@@ -207,7 +207,7 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 		newRedisMetrics(s.redis, s.metrics)
 		budgets = redisBudgets{s.redis, s.clock}
 	}
-	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo)
+	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo) // with --demo, demonstration keys are accepted
 	if s.cells != nil {
 		keys.ForeignCell, keys.MovedAway = s.cells.Elsewhere, s.cells.Left
 	}

@@ -54,8 +54,7 @@ func versionText() string {
 		v.Version, v.Commit, v.BuiltWith, strings.Join(v.Serves, "; "))
 }
 
-// commitID returns the commit that the program was built from, with a note if there were local changes; empty if it is
-// unknown.
+// commitID returns the commit that the program was built from, with a note on local changes; empty if it is unknown.
 func commitID() string {
 	if commit != "" {
 		return commit

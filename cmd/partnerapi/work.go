@@ -148,7 +148,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer database.CloseInto(shut, &err)
-	if err := c.CheckConnections(ctx, d, log, true); err != nil {
+	if err := c.CheckConnections(ctx, d, log, true /* working */); err != nil {
 		return err
 	}
 	r, err := openResources(ctx, d, c.WorkFlags, c.Flags, log)

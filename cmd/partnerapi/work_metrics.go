@@ -128,7 +128,7 @@ func newDeliveryMetrics() *deliveryMetrics {
 	return m
 }
 
-// tried counts and times an attempt to deliver an event.
+// tried counts and times an attempt to deliver an event. After the first triedWebhooks, webhooks are counted together.
 func (m *deliveryMetrics) tried(id domain.WebhookID, outcome webhook.Outcome, took time.Duration) {
 	m.tries.WithLabelValues(m.webhooks.Of(id.String()), string(outcome)).Inc()
 	m.seconds.Observe(took.Seconds())

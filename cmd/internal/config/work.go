@@ -64,7 +64,7 @@ func (f WorkFlags) Check() error {
 	if f.Connections < MinConnections || f.Connections > 1000 {
 		return fmt.Errorf("--connections: %d is not between %d and 1000", f.Connections, MinConnections)
 	}
-	if _, err := f.Endpoints("", nil); err != nil { // which does not connect
+	if _, err := f.Endpoints("" /* version */, nil /* clock */); err != nil { // which does not connect
 		return err
 	}
 	return errors.Join(f.validateEndpoints(), f.CheckKey())

@@ -302,7 +302,7 @@ func MigrateAll(ctx context.Context, d *db.DB, others []cli.Tables) (applied []s
 			return applied, err
 		}
 		for _, t := range others {
-			steps, err := t.Steps(ctx, d)
+			steps, err := t.Steps(ctx, d) // before Migrate, to see which ones it applies
 			if err == nil {
 				err = t.Migrate(ctx, d)
 			}

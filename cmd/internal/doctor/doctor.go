@@ -243,7 +243,7 @@ func (e *examination) runCheck(ctx context.Context, c check) finding {
 		return finding{}
 	}
 	within := checkWithin
-	if c.name == "database" {
+	if c.name == "database" { // it may have to start an embedded server
 		within = startWithin
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -273,7 +273,7 @@ func (c Command) recountAll(ctx context.Context, s cli.Env) error {
 		if c.JSON {
 			report := struct {
 				Corrected []doctor.Miscount `json:"corrected"`
-			}{append([]doctor.Miscount{}, miscounts...)}
+			}{append([]doctor.Miscount{}, miscounts...)} // also after an error: those corrected before
 			return cmp.Or(err, json.NewEncoder(output.ForJSON(s.Out)).Encode(report))
 		}
 		database.PrintRecounts(s.Out, miscounts)

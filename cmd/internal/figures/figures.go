@@ -140,7 +140,7 @@ func (f *figures) count(now time.Time) map[string]prometheus.Metric {
 	c.age(Describe("event_oldest_seconds", "Since when the oldest event waits; 0 where none does."), found.OldestEvent)
 	c.counter(Describe("events_published_total", "Events that were published, by all processes."), float64(found.Published))
 	c.webhooks(found.Deliveries)
-	for _, step := range []string{"copying", "holding", "handing", "arriving"} {
+	for _, step := range []string{"copying", "holding", "handing", "arriving"} { // 0 unless some are found
 		c.gauge(movesDesc, 0, step)
 	}
 	for _, m := range found.Moves {

@@ -69,7 +69,7 @@ func printAudit(ctx context.Context, d *db.DB, filter domain.AuditFilter, out io
 // actor returns the actor of an entry: a key, or a command and the user who ran it.
 func actor(e domain.AuditEntry) string {
 	switch {
-	case e.SystemUser == "":
+	case e.SystemUser == "": // a key
 		return e.Prefix
 	case e.SudoUser == "":
 		return e.Prefix + " " + e.SystemUser

@@ -51,18 +51,18 @@ func (c importCatalogueCmd) Run(ctx context.Context, s cli.Env) (err error) {
 			return err
 		}
 		shown := 0
-		b, err := move.ImportCatalogue(ctx, d, file, func(b move.Imported) {
-			if b.Lines >= shown+catalogueProgressEvery {
-				shown = b.Lines
-				fmt.Fprintf(s.Err, "%d lines\n", b.Lines)
+		sum, err := move.ImportCatalogue(ctx, d, file, func(soFar move.Imported) {
+			if soFar.Lines >= shown+catalogueProgressEvery {
+				shown = soFar.Lines
+				fmt.Fprintf(s.Err, "%d lines\n", soFar.Lines)
 			}
 		})
-		for _, fault := range b.Faults {
+		for _, fault := range sum.Faults {
 			fmt.Fprintf(s.Err, "partnerapi: %s: %v\n", c.File, fault)
 		}
-		fmt.Fprintf(s.Out, "%d lines: %d added, %d changed, %d wrong\n", b.Lines, b.Added, b.Changed, len(b.Faults))
-		if err == nil && len(b.Faults) > 0 {
-			err = fmt.Errorf("%d lines of %s were not imported", len(b.Faults), c.File)
+		fmt.Fprintf(s.Out, "%d lines: %d added, %d changed, %d wrong\n", sum.Lines, sum.Added, sum.Changed, len(sum.Faults))
+		if err == nil && len(sum.Faults) > 0 {
+			err = fmt.Errorf("%d lines of %s were not imported", len(sum.Faults), c.File)
 		}
 		return err
 	})

@@ -95,7 +95,7 @@ func (f connectFlags) connect(
 		return err
 	}
 	return f.WithClient(ctx, s, client, func(d *db.DB, to db.ClientName) error {
-		if _, err := f.Connector(nil)(provider, settings, credentials); err != nil { // calls no directory
+		if _, err := f.Connector(nil /* traces */)(provider, settings, credentials); err != nil { // calls no directory
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		keys, err := f.OpenKeys(ctx, d, f.Flags, output.NewLog(s.Err, slog.LevelWarn, "text"))

@@ -128,7 +128,7 @@ func (c rotateKeyCmd) prepareKeys(ctx context.Context, d *db.DB) (*seal.Keys, er
 	if err := database.CheckKeys(ctx, d, keys, hasSecrets); err != nil || c.EncryptionKey != "" {
 		return keys, err
 	}
-	check, err := d.EncryptionCheck(ctx)
+	check, err := d.EncryptionCheck(ctx) // CheckKeys has stored one if there was none
 	if err != nil {
 		return nil, err
 	}

@@ -157,8 +157,8 @@ func (c switchMailCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) e
 	})
 }
 
-// set runs store, which sets the switch of the object of the audit entry, and prints the object's name, its id and the
-// state of the switch.
+// set runs store, which sets the switch c.Kind of e.Object, in one transaction with the audit entry e. It then prints
+// name, the id of e.Object, and the state of the switch.
 func (c switchMailCmd) set(
 	ctx context.Context, s cli.Env, d *db.DB, e *domain.AuditEntry, name string, on bool, store func(context.Context) error,
 ) error {

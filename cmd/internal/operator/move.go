@@ -354,7 +354,7 @@ var stateTexts = map[move.Step]string{
 	move.Active:      "came from cell %s and is served here",
 }
 
-// row returns the cells of the table.
+// row returns the columns of a move. The text of its step names the other cell.
 func (l moveLine) row() []any {
 	return []any{l.Partner, fmt.Sprintf(stateTexts[l.Step], l.Cell), output.FormatTime(&l.BeganAt), output.FormatTime(l.MovedAt), output.FormatTime(l.KeepUntil), l.PartnerID}
 }

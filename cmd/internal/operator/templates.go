@@ -33,8 +33,7 @@ type importTemplatesCmd struct {
 	Category string          `required:"" env:"-" help:"The category that clients enable them by."`
 }
 
-// Run imports the valid templates. Entries that are invalid, or contain an unknown placeholder, are reported and
-// make the command fail at the end.
+// Run imports the valid templates. Invalid entries are reported, and the command then fails at its end.
 func (c importTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 	if strings.TrimSpace(c.Category) == "" {
 		return errors.New("--category is empty")
@@ -164,7 +163,7 @@ func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
 			if !i.Known() {
 				return nil, fmt.Errorf("the indicator %q is not known", name)
 			}
-			if strength > 0 {
+			if strength > 0 { // the mail shows it
 				list = append(list, i)
 			}
 		}

@@ -35,7 +35,7 @@ func (w *Visible) Write(p []byte) (int, error) {
 		text = append(w.rest, p...)
 	}
 	out, left := w.escaper.Append(make([]byte, 0, len(text)), text)
-	w.rest = append([]byte(nil), text[len(text)-left:]...)
+	w.rest = append([]byte(nil), text[len(text)-left:]...) // a copy, as p is the caller's
 	if len(out) == 0 {
 		return len(p), nil
 	}

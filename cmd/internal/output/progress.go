@@ -89,7 +89,7 @@ func (p *Progress) Update(lines int, done int64) {
 	switch {
 	case p.Bar != nil:
 		p.Bar(int(done), int(p.Size))
-		p.open = done < p.Size
+		p.open = done < p.Size // the bar itself ends its line at Size
 	case lines >= p.printed+ProgressEvery:
 		p.printed = lines
 		fmt.Fprintf(p.To, "%d %s\n", lines, p.Unit)

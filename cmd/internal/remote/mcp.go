@@ -185,7 +185,7 @@ func (b *bridge) relayInput(ctx context.Context) {
 		}
 		request, ok := m.(*jsonrpc.Request)
 		if !ok || !request.IsCall() {
-			b.send(ctx, m, jsonrpc.ID{})
+			b.send(ctx, m, jsonrpc.ID{}) // the zero ID: no call
 			continue
 		}
 		b.expect(request)

@@ -85,7 +85,7 @@ func (c addBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 // printHints prints which of the keys of --keys are not in phase brownout. Without --keys it prints that the brownout
 // affects no key, if no key is in that phase.
 func (c addBrownoutCmd) printHints(r retirement, window retire.Window, all []db.Key) {
-	affectsKeys := len(window.Keys) > 0
+	affectsKeys := len(window.Keys) > 0 // each of --keys that is not affected is named below
 	for _, k := range all {
 		phase, _ := r.state.PhaseOf(retire.Key{ID: k.ID, Partner: k.PartnerID}, r.db.Now())
 		affectsKeys = affectsKeys || phase == retire.Brownout

@@ -105,7 +105,7 @@ func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
 		step.Applied = s.Applied
 		steps = append(steps, step)
 	}
-	return steps, migrate.Size(ctx, d, steps)
+	return steps, migrate.Size(ctx, d, steps) // which estimates how long each lock is held
 }
 
 // mountV1 records the served release, mounts v1 on the service, and starts its background work.

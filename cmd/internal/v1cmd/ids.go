@@ -29,7 +29,8 @@ type importCmd struct {
 	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, and change nothing."`
 }
 
-// Run imports a file or the standard input. If rows are invalid, it prints them, and imports none.
+// Run imports a file or the standard input, with an audit entry if that changes numbers. If rows are invalid, it prints
+// them, and imports none. While a partner is handed over to another cell, a change of numbers fails.
 func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	in, _, shutFile, err := output.OpenInput(s, c.File, "") // the progress of reading is not shown
 	if err != nil {
@@ -37,7 +38,7 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	}
 	defer database.CloseInto(shutFile, &err)
 	return c.With(ctx, s, func(d *db.DB) error {
-		report, err := idmap.Import(ctx, d.DB, in, c.DryRun, func(ctx context.Context) error { // fails while partners move
+		report, err := idmap.Import(ctx, d.DB, in, c.DryRun, func(ctx context.Context) error {
 			return d.AuditOfAny(ctx, database.AsCommand(domain.AuditEntry{Operation: "idmap import"}))
 		})
 		for _, refusal := range report.Refused {

@@ -99,7 +99,7 @@ func (c compareCmd) Validate() error {
 	return c.parityFlags.Validate()
 }
 
-// Run compares what both sides return or, with --writes, what both versions show after writes.
+// Run compares v1 with v2, or v1 of two services (--v1-url); with --writes, what v1 and v2 show after writes.
 func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 	config := c.config(s)
 	if c.Writes != "" {

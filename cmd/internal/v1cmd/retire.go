@@ -214,7 +214,8 @@ func (endV1Cmd) Help() string {
 	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on reverts it.`
 }
 
-// Run ends v1. It fails if a precondition of Help is not met. With --force, keys may still call v1: Run prints them.
+// Run ends v1. It fails without a sunset or before it, in the twelve months after the announcement, while an operation
+// has no successor, and if a key called v1 in the last 30 days. With --force it ends v1 despite calls, and prints them.
 func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		calls, err := usage.LastCalls(ctx, r.db, r.db.Now().Add(-retire.CallerWindow))

@@ -194,7 +194,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	if err != nil {
 		return nil, err
 	}
-	calls, err := usage.LastCalls(ctx, d, now.Add(-usage.Silent))
+	lastCalls, err := usage.LastCalls(ctx, d, now.Add(-usage.Silent))
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +218,8 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 			phaseText(phase, until))
 	}
 	var lastCall time.Time
-	if len(calls) > 0 {
-		lastCall = calls[0].At // the latest one, by any key
+	if len(lastCalls) > 0 {
+		lastCall = lastCalls[0].At // the latest one, by any key
 	}
 	st.addHeading(state, lastCall)
 	return st, nil
@@ -254,15 +254,15 @@ func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 		Who: k.Who, Phase: phase, PhaseUntil: domain.MaybeAt(domain.OrNil(until)), Use: k.Use,
 		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
 	}
-	if !k.Live {
+	if !k.Live { // revoked, expired or deleted
 		out.Label = strings.TrimSpace(k.Name + " (ended)")
 	}
-	next := map[string]string{}
+	successors := map[string]string{}
 	for _, o := range k.Operations {
-		next[o.Operation] = o.Successor
+		successors[o.Operation] = o.Successor
 	}
 	for _, r := range k.Rows {
-		out.Items = append(out.Items, v1compat.UsageItemOf(r, next[r.Operation]))
+		out.Items = append(out.Items, v1compat.UsageItemOf(r, successors[r.Operation]))
 	}
 	return out
 }
@@ -283,7 +283,7 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 	if state.Announcement != nil {
 		a = *state.Announcement
 	}
-	left := domain.DateOf(st.Now.Time).DaysUntil(domain.DateOf(a.Sunset))
+	left := domain.DateOf(st.Now.Time).DaysUntil(domain.DateOf(a.Sunset)) // unused without an announcement
 	var first string
 	switch {
 	case state.EndedAt != nil:
@@ -338,7 +338,7 @@ func (st *Status) describeDeletion(ended, last time.Time) string {
 	since := "nobody called it since then"
 	if last.After(ended) {
 		since = "its last call was on " + FormatDay(last)
-		ended = last
+		ended = last // usage.Silent counts from there
 	}
 	at := ended.Add(usage.Silent)
 	st.DeletableAt = domain.MaybeAt(domain.OrNil(at))

@@ -147,7 +147,7 @@ func newChart(days []usage.Day, b box) (c chart) {
 	last := len(days) - 1
 	c.Calls = line(func(d usage.Day) int64 { return d.Calls })
 	c.Successors = line(func(d usage.Day) int64 { return d.Successors })
-	c.Area = fmt.Sprintf("%.1f,%.1f %s %.1f,%.1f", x(0), y(0), c.Calls, x(last), y(0))
+	c.Area = fmt.Sprintf("%.1f,%.1f %s %.1f,%.1f", x(0), y(0), c.Calls, x(last), y(0)) // closed along the bottom
 	c.Words = fmt.Sprintf("Calls by day from %s to %s: %s of v1, at the last day %s; "+
 		"%s of its successors in v2, at the last day %s.", days[0].Day, days[last].Day,
 		grouped(calls), grouped(days[last].Calls), grouped(successors), grouped(days[last].Successors))
