@@ -66,7 +66,7 @@ func (s *service) host() extension.Host {
 		DB: s.db, API: s.api, Edge: s.edge, Engine: s.engine, Clock: s.clock, Release: s.config.Release,
 		Documents: s.documents, Log: s.log, Notify: func(n site.Notice) { s.notice = n }, Beside: s.runInBackground, AtEnd: func(end func(context.Context)) { s.atEnd = append(s.atEnd, end) },
 	}
-	if s.redis != nil { // else host.Redis stays nil, and no interface that holds nil
+	if s.redis != nil { // else host.Redis would be an interface that holds nil, and so not equal to nil
 		host.Redis = s.redis
 	}
 	return host

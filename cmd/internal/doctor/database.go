@@ -187,7 +187,7 @@ func (e *examination) checkPool(ctx context.Context) finding {
 	if err != nil {
 		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
 	}
-	need := e.ConnectionsNeeded(!e.NoWork, e.pooler)
+	need := e.ConnectionsNeeded(!e.NoWork /* working */, e.pooler)
 	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, conns.Allowed, conns.Used)
 	return grade("lower --connections, or raise the database's max_connections", found,
 		need > conns.Allowed, conns.Used+need > conns.Allowed)

@@ -319,7 +319,7 @@ func (c moveCancelCmd) Run(ctx context.Context, s cli.Env) error {
 		if err := m.Cancel(ctx); err != nil {
 			return err
 		}
-		if err := auditMove(ctx, m, "move cancel"); err != nil {
+		if err := auditMove(ctx, m, "move cancel"); err != nil { // writes are accepted again
 			return err
 		}
 		_, err := fmt.Fprintln(s.Out, "the move is taken back: this cell serves the partner as before, and the other one holds nothing of it")

@@ -168,7 +168,7 @@ func (c postponeV1Cmd) Validate() error {
 	return c.mailFlags.Validate()
 }
 
-// Run moves the sunset or, with --again and if it is the same, only mails it again. It fails if no end is announced.
+// Run moves the sunset. With --again, it only mails again a sunset that is unchanged. It fails if none is announced.
 func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}

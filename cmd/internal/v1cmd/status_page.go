@@ -45,7 +45,7 @@ var pageTemplate = template.Must(template.New("status").Funcs(template.FuncMap{
 	},
 }).Parse(statusPage))
 
-// Remaining returns the number of days to or since the sunset, and their unit; nil without one, or if v1 has ended.
+// Remaining returns the number of days to or since the sunset, and their unit; nil if none is announced or v1 ended.
 func (st *Status) Remaining() []string {
 	if st.Announcement == nil || st.EndedAt != nil {
 		return nil
