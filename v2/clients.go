@@ -39,7 +39,7 @@ func (a *API) listClients(ctx context.Context, in *api.ListClientsInput, w domai
 }
 
 func (a *API) getClient(ctx context.Context, in *api.GetClientInput) (*api.Client, error) {
-	t, err := a.db.FreshTenant(ctx, in.Path.ClientID)
+	t, err := a.db.FreshTenant(ctx, in.Path.ClientID) // refreshes an old summary first
 	if err != nil {
 		return nil, err
 	}

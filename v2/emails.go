@@ -17,7 +17,7 @@ func sentEmailOf(e domain.SentEmail) api.SentEmail {
 func (a *API) listEmails(
 	ctx context.Context, in *api.ListEmailsInput, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
-	within, err := newPeriod("", in.Query.Since, in.Query.Until)
+	within, err := newPeriod("" /* prefix */, in.Query.Since, in.Query.Until)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}

@@ -44,7 +44,7 @@ func (a *API) getDarkWeb(ctx context.Context, in *api.GetDarkWebInput) (*api.Dar
 func (a *API) listExposures(
 	ctx context.Context, in *api.ListExposuresInput, w domain.Window,
 ) (domain.Slice[domain.Exposure], error) {
-	within, err := newPeriod("", in.Query.Since, in.Query.Until)
+	within, err := newPeriod("" /* prefix */, in.Query.Since, in.Query.Until)
 	if err != nil {
 		return domain.Slice[domain.Exposure]{}, err
 	}
@@ -58,7 +58,7 @@ func (a *API) listExposures(
 func (a *API) listDarkWebUsers(
 	ctx context.Context, in *api.ListDarkWebUsersInput, w domain.Window,
 ) (domain.Slice[domain.ExposureCount], error) {
-	within, err := newPeriod("", in.Query.Since, in.Query.Until)
+	within, err := newPeriod("" /* prefix */, in.Query.Since, in.Query.Until)
 	if err != nil {
 		return domain.Slice[domain.ExposureCount]{}, err
 	}

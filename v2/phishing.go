@@ -36,7 +36,7 @@ func templateOf(t domain.Template) api.PhishingTemplate {
 // resultFilter converts the query to a filter; InvalidRequest if since is not before until.
 func resultFilter(in *api.ListPhishingResultsInput) (domain.ResultFilter, error) {
 	q := in.Query
-	within, err := newPeriod("", q.Since, q.Until)
+	within, err := newPeriod("" /* prefix */, q.Since, q.Until)
 	f := domain.ResultFilter{
 		Period: within, UpdatedSince: toTime(q.UpdatedSince),
 		User: filterID[domain.UserKind](q.UserID), Result: filterID[domain.ResultKind](q.ResultID),

@@ -29,7 +29,7 @@ func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoCo
 // cancelRefusal returns the reason why a mail whose result has the status could not be cancelled.
 func cancelRefusal(s domain.ResultStatus) string {
 	switch s {
-	case domain.ResultScheduled: // it would have been cancelled, but for a lease or a try without a response
+	case domain.ResultScheduled: // not cancelled: it has a lease, or an attempt without a response
 		return "the mail is being sent"
 	case domain.ResultFailed:
 		return "the mail failed: it will not be sent"

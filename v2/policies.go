@@ -65,7 +65,7 @@ func (a *API) remindPolicy(ctx context.Context, in *api.RemindPolicyInput) (*api
 		}
 
 		out.RecipientCount = len(mails)
-		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) })
+		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) }) // in the transaction
 		return nil
 	})
 	return &out, err

@@ -18,7 +18,7 @@ func (a *API) listReportedEmails(
 	ctx context.Context, in *api.ListReportedEmailsInput, w domain.Window,
 ) (domain.Slice[domain.ReportedEmail], error) {
 	q := in.Query
-	within, err := newPeriod("", q.Since, q.Until)
+	within, err := newPeriod("" /* prefix */, q.Since, q.Until)
 	if err != nil {
 		return domain.Slice[domain.ReportedEmail]{}, err
 	}

@@ -26,7 +26,7 @@ func (a *API) getUserRisk(ctx context.Context, in *api.GetUserRiskInput) (*api.U
 }
 
 func (a *API) getClientRisk(ctx context.Context, in *api.GetClientRiskInput) (*api.ClientRisk, error) {
-	t, err := a.db.FreshTenant(ctx, in.Path.ClientID)
+	t, err := a.db.FreshTenant(ctx, in.Path.ClientID) // refreshes an old summary first
 	if err != nil {
 		return nil, err
 	}

@@ -198,7 +198,7 @@ func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (
 			}
 		}
 		out.RecipientCount = len(mails)
-		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) })
+		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) })   // in the transaction
 		return rejectUnknown("user_ids", in.Body.UserIDs, found, "is not a user of this client") // rolls all back
 	})
 	return &out, err

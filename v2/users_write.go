@@ -28,7 +28,7 @@ func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *ap
 			if err != nil {
 				return err
 			}
-			c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) })
+			c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) }) // in the transaction
 		}
 		c.Finally(func(ctx context.Context) error { // after the effects, which the result shows
 			created, err := a.db.User(ctx, u.ID)

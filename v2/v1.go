@@ -95,7 +95,7 @@ type recipient interface {
 // sentEmails lists the mails to a user or an email address. in.Since, in.Until and in.User are outputs, for version 1.
 func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.Window) (domain.Slice[domain.SentEmail], error) {
 	in.Since, in.Until = in.Period(a.db.Now())
-	within, err := newPeriod("", in.Since, in.Until)
+	within, err := newPeriod("" /* prefix */, in.Since, in.Until)
 	if err != nil {
 		return domain.Slice[domain.SentEmail]{}, err
 	}

@@ -76,7 +76,7 @@ func (a *API) requireKey() error {
 }
 
 // decryptSecrets returns the secrets that sign the subscription's events, the newest first. It returns Conflict if
-// there is no encryption key, or if it cannot decrypt them.
+// there is no encryption key, or if the key cannot decrypt them.
 func (a *API) decryptSecrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
 	if err := a.requireKey(); err != nil {
 		return nil, err

@@ -121,7 +121,7 @@ func (q *Queue[T]) finishRow() {
 	}
 }
 
-// listen calls Listen until ctx ends, with a pause of retryClaim after each return.
+// listen calls Listen until ctx ends. It logs each return, also one without an error, and pauses for retryClaim.
 func (q *Queue[T]) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := domain.Recover(ctx, q.Log, "listen for "+q.Name, func() error { return q.Listen(ctx, q.Wake) })

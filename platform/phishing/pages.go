@@ -86,8 +86,8 @@ func (p *Pages) follow(c *gin.Context) {
 	}
 }
 
-// submit records that the form was sent, and shows the lesson. If the page has no form, recordStep records a click. The
-// input is not read: the form's fields have no names, so browsers do not send them.
+// submit records that the form was sent, or a click if the mail's page has no form, and shows the lesson. The input is
+// not read: the form's fields have no names, so browsers do not send them.
 func (p *Pages) submit(c *gin.Context) {
 	if s, ok := p.handleStep(c, domain.MailCredentialsSubmitted); ok {
 		p.write(c, http.StatusOK, "lesson", s)
@@ -187,7 +187,7 @@ func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, e
 }
 
 // recordSentStep records a step with a sent mail. A step too soon after the sending is automated. AdvanceResults
-// ignores automated submissions and reports, because scanners do neither.
+// records no automated submission or report, because scanners make neither.
 func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
 	if step.At.Before(*s.SentAt) { // clocks differ, or the mail was marked after the step
 		step.At = *s.SentAt

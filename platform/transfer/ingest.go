@@ -34,7 +34,7 @@ func Ingest(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Ingested, er
 	return ingestBatches(ctx, d, r, w, func() <-chan time.Time { return time.After(patience) })
 }
 
-// ingestBatches is Ingest with another timer: startTimer starts it at a batch's first line, and it ends the batch.
+// ingestBatches is Ingest with another timer, which ends a batch. startTimer starts the timer at a batch's first line.
 func ingestBatches(
 	ctx context.Context, d *db.DB, r io.Reader, w Watcher, startTimer func() <-chan time.Time,
 ) (Ingested, error) {

@@ -84,7 +84,7 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 }
 
 // linesOf reads r in the background, and sends its lines and then its end or error. It omits empty lines, and a byte
-// order mark before the first line. A line of more than MaxLine bytes, without its line end, is sent without its text,
+// order mark before the first line. A line of more than MaxLine bytes, besides its line end, is sent without its text,
 // which is not held in memory. linesOf stops at the end of ctx, which does not interrupt a read of r.
 func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
 	lines := make(chan inputLine)

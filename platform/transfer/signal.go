@@ -47,7 +47,7 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 			f.Add(name, "is not taken when type is "+string(s.Type))
 		}
 	}
-	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // only these; type even if absent
+	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // the given fields, and type
 		return s, err // not a fault of the line: it could not be checked
 	}
 	return s, errorOf(f)

@@ -120,7 +120,7 @@ func readCAs(name string) (*x509.CertPool, error) {
 // Close closes idle connections.
 func (e *Endpoints) Close() { e.transport.CloseIdleConnections() }
 
-// Check returns InvalidRequest for url if deliveries to the address are refused: because of its form or its port, or
+// Check returns InvalidRequest, of the field url, if deliveries to a URL are refused: because of its form or port, or
 // because its host does not resolve, or any of the host's addresses is private, local or special (decisions 8.5). It
 // waits for the resolver at most resolveWithin. If ctx ends, it returns ctx's error.
 func (e *Endpoints) Check(ctx context.Context, address string) error {

@@ -121,8 +121,8 @@ func (p *places) distribute(claimants []*claimant, free int) (chosen []outbox.Pl
 	return chosen
 }
 
-// stateOf returns the record of a subscription. It creates one if there is none: with one place as a suspect if the
-// subscription is failing, or else with firstPlaces.
+// stateOf returns the record of a subscription. If there is none, it creates one: a failing subscription begins as a
+// suspect, in the slow pool, with at most one attempt in progress; any other with firstPlaces.
 func (p *places) stateOf(w outbox.DueWebhook) *webhookState {
 	s, ok := p.states.Get(w.ID)
 	if !ok {

@@ -148,7 +148,7 @@ type PingEvent struct {
 // noClient is the type of a ping's client, which is always nil: a ping is about no client.
 type noClient string
 
-// JSONSchema returns a string, the type that client_id has in all other events; its example is null.
+// JSONSchema describes a string, as client_id is one in all other events. The example is null, as it is in pings.
 func (noClient) JSONSchema() string { return `{"type":"string","examples":[null]}` }
 
 // PingData is the data of a ping.

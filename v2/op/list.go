@@ -132,7 +132,7 @@ func windowOf(sealer domain.CursorSealer, binding string, query any) (domain.Win
 }
 
 // pagingOf returns the index in a list's input of part, the Paging or FeedQuery that its query embeds. It fails without
-// such a part, or for a field that no request sets, as no cursor can be bound to it. In in, json:"-" exempts a field.
+// such a part, or for a field that no request sets, as no cursor can be bound to it. json:"-" exempts a field of in.
 func pagingOf(in, part reflect.Type) ([]int, error) {
 	for _, f := range reflect.VisibleFields(in) {
 		if !slices.Contains([]string{"Path", "Query", "Body"}, f.Name) && f.Tag.Get("json") != "-" {
@@ -197,7 +197,7 @@ func BindFeed[In, Row, Item any](
 
 // ListBinding returns the text that a list's cursors are bound to: the operation's id, and the path, query and body of
 // a request for the input, without limit and cursor. input is a pointer. Absent filters are left out, so that adding a
-// filter keeps older cursors valid. Unlike Target, it accepts a path with a zero id.
+// filter keeps older cursors valid. An id in the path may be zero.
 func ListBinding(o Declaration, input any) (string, error) {
 	described, v := o.Input(), reflect.ValueOf(input).Elem()
 	target, err := described.target(o.Meta(), described.filters, v)

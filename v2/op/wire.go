@@ -19,7 +19,7 @@ const MaxIDs = 500
 // MaxItems returns the maximum number of ids.
 func (*IDList[K]) MaxItems() int { return MaxIDs }
 
-// UnmarshalText reads the list. It skips blank items, and only counts items that are no ids. It never fails.
+// UnmarshalText reads the list. It skips blank items, counts the others as Given, and keeps the ids. It never fails.
 func (l *IDList[K]) UnmarshalText(text []byte) error {
 	l.IDs, l.Given = []domain.ID[K]{}, 0
 	for item := range strings.SplitSeq(string(text), ",") {

@@ -106,7 +106,7 @@ func (e *Edge) chargeUnauthenticated(c *gin.Context, counted bool, err error) er
 	}
 	state := chargeOrPeek(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
 	setBudgetHeaders(c, state)
-	if state.exceeded() && !domain.IsCode(err, domain.RateLimited) { // one from admit has its own RetryAfter
+	if state.exceeded() && !domain.IsCode(err, domain.RateLimited) { // a RateLimited err has its own RetryAfter
 		return e.budgets.refusal(state, noValidKey)
 	}
 	return err

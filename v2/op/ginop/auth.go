@@ -76,10 +76,10 @@ func newCache[V any]() *lru.Cache[digest, V] {
 // the caller's address, as routers may learn of a move late.
 var errKeyMoved = errors.New("the key's partner moved to another cell")
 
-// Caller returns the caller that owns a key, or Unauthorized if the key is missing, unknown, expired or revoked. A
-// malformed key, or one with a wrong checksum, is rejected without a look-up, and one of another cell with Misdirected.
-// Before a key that is not in the cache is looked up in the database, admit is called; its error is returned.
-// Concurrent requests with the same key share one look-up, and one call of admit.
+// Caller returns the caller that owns a key. The error is Unauthorized for a key that is missing, malformed (it is not
+// looked up), unknown, expired, revoked, or for a demonstration that is not enabled, and Misdirected for one of another
+// cell; its Cause is errKeyMoved if the key was of this cell before. admit is called before the look-up of a key that
+// is not in the cache; its error is returned. Concurrent requests with one key share a look-up and its admit.
 func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*domain.Caller, error) {
 	if key == "" {
 		return nil, &domain.Error{Code: domain.Unauthorized, Message: "send an API key in the header X-API-Key"}
@@ -146,7 +146,7 @@ func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (cached
 		now := k.clock.Now()
 		switch {
 		case domain.IsCode(err, domain.Unauthorized):
-			k.known.Remove(d)
+			k.known.Remove(d) // if it was revoked
 			k.unknown.Add(d, now.Add(unknownMemory))
 			return cachedKey{}, err
 		case err != nil:

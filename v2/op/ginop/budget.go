@@ -76,7 +76,7 @@ func (b *budgets) peek(ctx context.Context, name string, limit int64) budget {
 	return b.add(ctx, name, 0, limit)
 }
 
-// refund takes back one request that the named budget counted.
+// refund takes back one request that the named budget counted. The limit does not matter: the new state is dropped.
 func (b *budgets) refund(ctx context.Context, name string) { b.add(ctx, name, -1, 0) }
 
 // add adds n to the named budget, in the shared store or, if that fails, in the local one.

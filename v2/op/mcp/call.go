@@ -258,7 +258,7 @@ func (p *callParts) setParameter(name string, arg argument, value jsontext.Value
 		p.query.Set(name, text)
 	case arg.in == inResult:
 		p.fields = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
-	default:
+	default: // inHeader
 		p.header[name] = text
 	}
 }

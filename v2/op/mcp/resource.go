@@ -119,7 +119,7 @@ func adaptResourceError(r *sdk.ReadResourceRequest, err error) error {
 		return err
 	}
 	var sdkNotFound *jsonrpc.Error
-	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &sdkNotFound)         // it is one
+	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &sdkNotFound)         // always a *jsonrpc.Error
 	isSDKs := e.Code == sdkNotFound.Code && e.Message == sdkNotFound.Message // other errors have the same code
 	if e.Code != codeResourceNotFound && !isSDKs {
 		return err

@@ -107,7 +107,7 @@ func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err
 // operation: the operation's own request waits for the same bound.
 func (s *Server) answer(m *message, method string, body []byte) (answer *recorder, err error) {
 	switch {
-	case m.request.Method != http.MethodPost, runsOperation(method):
+	case m.request.Method != http.MethodPost, runsOperation(method): // only a POST has a message to parse
 		answer = s.serveBySDK(m, body)
 	default:
 		err = s.Parse(m.request.Context(), len(body), func() (listenErr error) {

@@ -221,7 +221,7 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 			return nil, fmt.Errorf("body: %w", err)
 		}
 		for _, m := range body {
-			t.arguments[m.Name] = argument{in: inBody}
+			t.arguments[m.Name] = argument{in: inBody} // the operation checks it
 		}
 		members = append(members, body...)
 	}

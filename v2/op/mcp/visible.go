@@ -31,8 +31,8 @@ func escapeInvisible(body []byte) []byte {
 	return append(out, body[copied:]...)
 }
 
-// scanString returns the length of the JSON string at the start of body, and whether it may contain a character to
-// escape. Most strings do not, and skip appendEscaped.
+// scanString returns the length of the JSON string at the start of body, and whether it may encode control or invisible
+// characters. Most do not and skip appendEscaped.
 func scanString(body []byte) (n int, mayHide bool) {
 	for i := 1; i < len(body); i++ {
 		switch c := body[i]; {

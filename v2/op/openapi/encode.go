@@ -137,7 +137,7 @@ func orderObject(value jsontext.Value, order []string) (_ jsontext.Value, err er
 			valueOrder = properties
 		}
 		member := members[name]
-		// The value of the keyword example keeps its order. Below properties, which have an order, it is only a name.
+		// The value of the keyword example keeps its order. In properties, which have an order, example is only a name.
 		if name != "example" || hasOrder {
 			if member, err = orderMembers(member, valueOrder); err != nil {
 				return nil, err

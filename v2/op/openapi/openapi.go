@@ -128,7 +128,7 @@ func Build(d Document) (*openapi3.T, error) {
 		b.doc.OpenAPI = "3.0.3"
 	}
 	b.doc.Components.Schemas = b.mapper.schemas
-	if err := b.mapOutputs(d); err != nil {
+	if err := b.mapOutputs(d); err != nil { // first: outputs get the types' own names
 		return nil, err
 	}
 
