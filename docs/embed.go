@@ -23,7 +23,7 @@ var moreGuides = []fs.FS{
 // Guides returns the files of the guides for partners, NAME.md: those in the folder guide, and moreGuides.
 func Guides() fs.FS { return union(append([]fs.FS{folder(files, "guide")}, moreGuides...)) }
 
-// Operate returns the files of the guides for operators, NAME.md: those in operate/, and those beside this folder.
+// Operate returns the files of the guides for operators, NAME.md: those in operate/, and those in docs/ itself.
 func Operate() fs.FS { return union{folder(operate, "operate"), operate} }
 
 // folder returns the files of a folder.

@@ -62,7 +62,7 @@ func discardBody(c *gin.Context) {
 var noStore, noSniff = []string{"no-store"}, []string{"nosniff"}
 
 // serve admits a request and runs its work, with a time limit. It renders an error of either, and logs and counts the
-// answered request. It closes the connection after a body that is too large or too slow. name is that of the route.
+// request. It closes the connection after a body that is too slow, or too large (drainBody). name is the route's.
 func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) error) {
 	start := time.Now()
 	s.setHeaders(c, name)

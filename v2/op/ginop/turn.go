@@ -56,8 +56,8 @@ func (t *turn) end() {
 	}
 }
 
-// receive reads the request's body; nil without one. It waits for shares of the bytes that all bodies may have in sum;
-// the place in progress is acquired later (enter). A nested request acquires no shares: its message's turn holds them.
+// receive reads the request's body; nil without one. It waits for shares of the size that all bodies may have in sum,
+// where each byte counts weight times. A nested request acquires no shares: its message's turn holds them.
 func (t *turn) receive(c *gin.Context, weight int64) ([]byte, error) {
 	r := c.Request
 	switch {

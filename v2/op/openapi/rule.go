@@ -56,7 +56,7 @@ func parseDefault(schema *openapi3.Schema, text string) (any, error) {
 	switch {
 	case schema.Type.Is(openapi3.TypeInteger):
 		n, err := strconv.Atoi(text)
-		return float64(n), err
+		return float64(n), err // as decoded JSON has it
 	case schema.Type.Is(openapi3.TypeNumber):
 		return strconv.ParseFloat(text, 64)
 	case schema.Type.Is(openapi3.TypeBoolean):

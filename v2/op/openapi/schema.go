@@ -204,7 +204,7 @@ func (m *mapper) component(name string, key component, schema *openapi3.Schema) 
 
 const schemaPath = "#/components/schemas/"
 
-// object converts a struct to a schema that is no component. A struct of Optionals only needs at least one member.
+// object converts a struct to a schema that is no component. If all members are Optionals, one must be given.
 func (m *mapper) object(t reflect.Type, d direction) (*openapi3.SchemaRef, error) {
 	schema := openapi3.NewObjectSchema()
 	// Inputs allow only the declared members, unless the service ignores others. Outputs may get more later.
