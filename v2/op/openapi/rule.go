@@ -16,7 +16,7 @@ import (
 const Since = "x-since"
 
 // annotate applies the tags validate, doc, since, format and default of a field to its schema. A reference, which can
-// have no other keywords, is wrapped in an allOf if there is a doc or a default; otherwise it is returned unchanged.
+// have no other keywords, is wrapped in an allOf for a doc or a default; without these, since and format are ignored.
 func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.SchemaRef, error) {
 	if err := applyRules(schema, tag.Get("validate")); err != nil {
 		return nil, err
