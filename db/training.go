@@ -59,8 +59,8 @@ func (u *User) Training(
 }
 
 // RemindOverdue requests a reminder mail to each of the client's users among ids who is active, has an overdue course
-// and was not reminded on the same day (UTC). It returns the outcome for each of ids, with mails for SendMails. If ids
-// is nil, it reminds all such users of the client, and returns RateLimited if it has already done so on the same day.
+// and was not reminded on the same day (UTC). It returns the outcome for each user found, with mails for SendMails. If
+// ids is nil, it reminds all such users of the client, and returns RateLimited if it has already done so on that day.
 func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.Reminded, error) {
 	today := domain.DateOf(c.At)
 	recipients := pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids))

@@ -75,7 +75,7 @@ func toPhishingResult(r api.PhishingResult) PhishingResult {
 	case domain.ResultAttachmentOpened, domain.ResultClicked, domain.ResultCredentialsSubmitted:
 		out.Status, reached = Clicked, earliest(r.AttachmentOpenedAt, r.ClickedAt, r.CredentialsSubmittedAt)
 	}
-	if reached != nil { // never nil: the mail was sent, and each status has its time
+	if reached != nil { // nil only in a faulty answer that parity reads
 		out.StatusDate = at(*reached)
 	}
 	return out

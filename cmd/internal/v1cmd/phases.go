@@ -65,7 +65,7 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 			return c.setNewKeys(ctx, r)
 		}
 		entry := &domain.AuditEntry{Operation: "v1 phase", Fields: []string{"phase"}}
-		scope, name, err := c.scope(ctx, r, entry) // adds the keys to entry
+		scope, name, err := c.scope(ctx, r, entry) // adds selected keys to entry
 		if err != nil {
 			return err
 		}
