@@ -33,7 +33,7 @@ func eventKeys(events []OutboxEvent) (clients, users, objects [][16]byte) {
 	return clients, users, objects
 }
 
-// areObjects returns the condition that a row with an alias is an object of one of the events, by two indexed columns.
+// areObjects returns the condition that a row with an alias is an object of one of the events.
 func areObjects(alias string, events []OutboxEvent) pg.Query {
 	clients, _, ids := eventKeys(events)
 	return pg.SQL("("+alias+".client_id, "+alias+".id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, ids)
@@ -63,16 +63,15 @@ func (d *DB) EventReportedEmails(
 	return pg.Index(rows, func(r *domain.ReportedEmail) (domain.ReportedEmailID, domain.ReportedEmail) { return r.ID, *r }), err
 }
 
-// EventExposures reads the exposures of events, of clients that have Dark Web Monitoring, by their ids. There is no kind
-// of id for exposures, so MessageID stands for it.
-func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[domain.MessageID]domain.Exposure, error) {
+// EventExposures reads the exposures of events, of clients that have Dark Web Monitoring, by their ids.
+func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[domain.ExposureID]domain.Exposure, error) {
 	q := pg.From("exposures AS e").Where("?", areObjects("e", events)).
 		Where("(SELECT c.dark_web_monitoring FROM clients AS c WHERE c.id = e.client_id)")
 	selectExposures(q)
-	clients, users, _ := eventKeys(events) // to use the primary key, which has the user before the breach
+	clients, users, _ := eventKeys(events) // no index has the id; the primary key begins with these
 	q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
 	rows, err := pg.All[ExposureRow](ctx, d, "read the exposures of events", q)
-	return pg.Index(rows, func(r *ExposureRow) (domain.MessageID, domain.Exposure) { return r.ID, r.Exposure }), err
+	return pg.Index(rows, func(r *ExposureRow) (domain.ExposureID, domain.Exposure) { return r.ID, r.Exposure }), err
 }
 
 // SelectSyncRun selects domain.SyncRuns from sync_runs, alias r.

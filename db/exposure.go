@@ -17,7 +17,7 @@ type ExposureRow struct {
 	bun.BaseModel `bun:"table:exposures,alias:e"`
 
 	domain.Exposure
-	ID domain.MessageID `bun:",scanonly"` // derived from the key; it only breaks ties in the order
+	ID domain.ExposureID `bun:",scanonly"` // derived from the key; it breaks ties in the order, and events name it
 }
 
 func (r *ExposureRow) exposure() domain.Exposure { return r.Exposure }
@@ -44,7 +44,7 @@ func (t *Tenant) Exposures(
 	if !t.DarkWebMonitoring {
 		return domain.Slice[domain.Exposure]{}, domain.ErrNoDarkWeb()
 	}
-	k := pg.ByTime("e.first_seen_at", "e.id", func(r *ExposureRow) (time.Time, domain.MessageID) {
+	k := pg.ByTime("e.first_seen_at", "e.id", func(r *ExposureRow) (time.Time, domain.ExposureID) {
 		return r.FirstSeenAt, r.ID
 	})
 	k.Where = firstSeen(within)

@@ -53,7 +53,7 @@ type eventRenderer struct {
 	data  func(context.Context, []db.OutboxEvent) ([]any, error)
 }
 
-// eventRenderers returns the renderers. Each type is in exactly one. Exposure ids have no kind: MessageKind stands in.
+// eventRenderers returns the renderers. Each type is in exactly one.
 func (a *API) eventRenderers() []eventRenderer {
 	return []eventRenderer{
 		newRenderer(a.db.EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client }, clientOf, domain.ClientCreated),
@@ -63,7 +63,7 @@ func (a *API) eventRenderers() []eventRenderer {
 		newRenderer(a.db.EventReportedEmails, objectID[domain.ReportedEmailKind], reportedEmailOf, domain.RealReported),
 		newRenderer(a.db.EventAssignments, userObject, a.userAssignmentOf, domain.CoursePassed, domain.CourseOverdue),
 		newRenderer(a.db.EventSignatures, userObject, acknowledgmentOf, domain.PolicyAgreed),
-		newRenderer(a.db.EventExposures, objectID[domain.MessageKind], exposureOf, domain.DataExposed),
+		newRenderer(a.db.EventExposures, objectID[domain.ExposureKind], exposureOf, domain.DataExposed),
 		newRenderer(a.db.EventSyncRuns, objectID[domain.SyncRunKind], syncRunOf, domain.SyncDone, domain.SyncStopped),
 		newRenderer(a.db.EventReports, objectID[domain.ReportKind], reportOf, domain.ReportMade),
 	}
