@@ -84,8 +84,8 @@ var goneFailure = openapi.Failure{
 	Message: "version 1 is switched off for this key: call GET /v2/clients in its place",
 }
 
-// checkPhase returns the error with which v1 refuses the request because of the key's phase or rehearsal, and adds the
-// link to the successor; nil if the request is allowed (decisions 11.6).
+// checkPhase returns the error of a request that v1 refuses for the key's phase or rehearsal (decisions 11.6), and links
+// the successor; nil if the request is allowed. An Additive route has neither phases nor a successor.
 func (r *route) checkPhase(c *gin.Context) error {
 	state := r.facade.retirement()
 	if r.Additive || state.Unrestricted() {

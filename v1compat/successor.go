@@ -196,9 +196,9 @@ func (f *Facade) lookUpReach(ctx context.Context, kind string, ids []idmap.UUID)
 	return out.IDs, nil
 }
 
-// fillPath is the service's pathFiller. For sent results and mails it calls the operation, which sets the ids in its
-// input; toV2 limits the call to one row. A send must not be made: fillPath reads the user's results instead, for the
-// user's client. It does nothing for other inputs.
+// fillPath sets the ids in input that the operation finds. A list of sent results or mails sets them when it is called;
+// the input's limit is 1. A send would have effects, so a list of the user's results finds the client. Other inputs need
+// no ids.
 func (f *Facade) fillPath(ctx context.Context, input any) error {
 	switch in := input.(type) {
 	case *api.SentResultsInput:

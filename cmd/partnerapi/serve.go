@@ -195,8 +195,8 @@ func otherCells(ctx context.Context, d *db.DB, publicURL string) (*cells.Cells, 
 	return others, cells.SetPublicURL(ctx, d, publicURL)
 }
 
-// openEdge creates the edge, which shares budgets by Redis if there is one, and the engine. Unless traces are off, each
-// request but those for health and metrics has a span.
+// openEdge creates the edge, with budgets in Redis if there is one, and the engine. Unless traces is nil, all requests
+// but those for health and metrics have spans.
 func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.Telemetry) (err error) {
 	c, d := s.config, s.db
 	var budgets ginop.Store

@@ -144,11 +144,11 @@ func (s *batch) lockLinked(ctx context.Context) error {
 			ids = append(ids, *id)
 		}
 	}
-	return s.lockWhere(ctx, pg.SQL("u.client_id = ? AND u.id = ANY(?::uuid[])", s.client, pg.IDs(ids)))
+	return s.lockUsers(ctx, pg.SQL("u.client_id = ? AND u.id = ANY(?::uuid[])", s.client, pg.IDs(ids)))
 }
 
-// lockWhere locks the users, alias u, that match a condition, and sets s.users to them.
-func (s *batch) lockWhere(ctx context.Context, condition pg.Query) error {
+// lockUsers locks the users, alias u, that match a condition, and sets s.users to them.
+func (s *batch) lockUsers(ctx context.Context, condition pg.Query) error {
 	rows, err := s.LockUserRows(ctx, condition)
 	s.users = pg.Index(rows, func(r *db.UserRow) (domain.UserID, domain.User) { return r.ID, r.ToUser() })
 	return err
@@ -256,12 +256,12 @@ func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) boo
 	return true
 }
 
-// join links accounts without a user to the user with their address or, if there is none, to a new user. The user may
-// have no account, or one that no longer exists. If the user has another account that still exists, enabled or not, it
-// is another person: the account is skipped. So is one whose address is invalid, or that of an earlier account. The
-// next run tries skipped accounts again (unsettled).
+// join links accounts without a user to the user with their address or, if there is none, to a new user. A user who has
+// no account is merged; one whose account no longer exists is updated. One whose account exists, enabled or not, is
+// another person: the new account is skipped. So is one with an invalid address, or that of an earlier account. The next
+// run tries skipped accounts again (unsettled).
 func (s *batch) join(ctx context.Context) error {
-	err := s.lockWhere(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
+	err := s.lockUsers(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
 	if err != nil {
 		return err
 	}

@@ -181,10 +181,10 @@ func withinAccess(client string) string {
 	SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = ` + client + `)))`
 }
 
-// lease leases the due deliveries of places and adds them to claim. It drops deliveries that waited while their
-// subscription was not active, and deliveries of clients that are archived or no longer within its access: a retry must
-// not show data that the key cannot read. The LIMITs are parameters, also where the query could compute them: the
-// planner would then expect to read most of the waiting deliveries.
+// lease leases the due deliveries of places, adds them to claim, and sets Left: the next claim finds out. It drops
+// deliveries that waited while their subscription was not active, and those of clients that are archived or no longer
+// within its access: a retry must not show data that the key cannot read. The planner must know the LIMITs, so they are
+// parameters; @total is one only for it, and leaves nothing out.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
@@ -195,8 +195,8 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 			total += p.N
 		}
 	}
-	if len(ids) == 0 { // none of the due deliveries is wanted now
-		claim.Left = true
+	claim.Left = true
+	if len(ids) == 0 { // no delivery is wanted now
 		return nil
 	}
 	rows, err := pg.All[leasedDelivery](ctx, d, "claim deliveries", pg.SQL(`
@@ -233,6 +233,5 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 			claim.Dropped++
 		}
 	}
-	claim.Left = true // more may be due: the next claim finds out
 	return err
 }

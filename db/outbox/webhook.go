@@ -127,9 +127,9 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 		w.Partner, w.ID, w.Key, w.URL, w.Events, pg.IDs(w.Clients), w.Description, w.Status, w.CreatedAt, w.UpdatedAt, secret))
 }
 
-// UpdateWebhook stores the changes of a locked subscription. A subscription that becomes active gets the events
-// recorded from now on. If it becomes active or its URL changes, UpdateWebhook clears after.FailingSince. If it becomes
-// paused, its waiting deliveries are dropped.
+// UpdateWebhook stores the changes of a locked subscription. One that becomes active gets the events recorded from now
+// on. If it becomes active or its URL changes, after.FailingSince is cleared. If it becomes paused, up to dropDeliveries
+// of its waiting deliveries are dropped, and the others when they are claimed.
 func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook) error {
 	activated := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
 	if activated || after.URL != before.URL {
@@ -146,7 +146,7 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 		"failingSince": after.FailingSince,
 	}))
 	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
-		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"}) // claims drop the rest
+		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"})
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func parseAddress(address string) (*pgxpool.Config, error) {
 var errAddress = errors.New("write it as postgres://user:password@host:port/name, with special characters escaped, " +
 	"or as host=… user=… password=… dbname=…")
 
-// withoutAddress returns the error of parsing an address without the address, and without a reason that has quotes.
+// withoutAddress returns a parse error that quotes no part of the address: a reason with quotes is left out.
 func withoutAddress(err error) error {
 	parseErr, ok := errors.AsType[*pgconn.ParseConfigError](err)
 	if !ok || parseErr.Unwrap() == nil || strings.ContainsAny(parseErr.Unwrap().Error(), "\"`'") {

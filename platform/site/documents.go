@@ -242,7 +242,7 @@ func (s servedState) fill(source []byte, base string) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(s.shiftDates(source))))
 }
 
-// shiftDates returns the source with the dates of samples later by the state's days.
+// shiftDates returns the source with each of its dates s.days later.
 func (s servedState) shiftDates(source []byte) []byte {
 	if s.days == 0 {
 		return source

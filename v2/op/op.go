@@ -178,8 +178,8 @@ func (o *Op[In, Out]) New() any { return o.input.New() }
 // Validate returns InvalidRequest for an input that breaks a rule of its tags.
 func (o *Op[In, Out]) Validate(in any) error { return o.input.Validate(in) }
 
-// Codes returns the error codes that a surface may return for the operation, each once: those of all operations except
-// Misdirected, those that its declaration makes possible (NotFound, if its path has parameters), and its Fails.
+// Codes returns the error codes that callers of the operation meet, each once: those of all operations, those that its
+// declaration makes possible, and its Fails. They do not meet Misdirected: a router of cells follows it.
 func Codes(o Declaration) []domain.Code {
 	codes := []domain.Code{
 		domain.InvalidRequest, domain.Unauthorized, domain.RateLimited, domain.Internal, domain.Unavailable,

@@ -86,8 +86,8 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) 
 			case err == nil:
 				return nil
 			case hasSecrets:
-				return fmt.Errorf("the secrets in the database, such as the credentials of directories, are %w: give that "+
-					"one by --encryption-key, where a rotation was begun after the new one and a comma", err)
+				return fmt.Errorf("the secrets in the database, such as the credentials of directories, are %w: give their "+
+					"key by --encryption-key; if a rotation was begun, after the new key and a comma", err)
 			}
 		}
 		if set, err := SetCheck(ctx, d, keys, check); err != nil || set {

@@ -111,7 +111,7 @@ func (f mailFlags) mailChange(
 	if err != nil {
 		return err
 	}
-	return t.change(ctx, e, apply)
+	return t.applyAndMail(ctx, e, apply)
 }
 
 // guidesByOperation maps the operations of v1 to paths of the migration guide.
@@ -123,10 +123,10 @@ func guidesByOperation() map[string]string {
 	return guides
 }
 
-// change runs apply and requests the mails in one transaction, with audit entries for the change and for each
+// applyAndMail runs apply and requests the mails in one transaction, with audit entries for the change and for each
 // recipient, and prints the message of apply, if any, and how many mails there are. With DryRun it changes nothing and
 // prints the mails.
-func (t *mailing) change(
+func (t *mailing) applyAndMail(
 	ctx context.Context, e *domain.AuditEntry, apply func(context.Context) (message string, err error),
 ) error {
 	var message string
@@ -248,6 +248,6 @@ func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		return t.change(ctx, entry, func(ctx context.Context) (string, error) { return "", r.LockAnnouncement(ctx, a) })
+		return t.applyAndMail(ctx, entry, func(ctx context.Context) (string, error) { return "", r.LockAnnouncement(ctx, a) })
 	})
 }

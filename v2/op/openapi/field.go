@@ -80,8 +80,8 @@ var names = map[string]string{
 	"SignFilter": "SignatureFilter", "SkipReason": "AssignmentSkipReason", "Tallies": "RiskCounts", "WebhookSwitch": "WebhookStatusChange",
 }
 
-// componentName returns the component name of a type: User, and UserPage for Page[User]. The table names replaces some
-// names; in documents of OpenAPI 3.0, goNames does.
+// componentName returns the component name of a type: User, and UserPage for Page[User]. Those in names are replaced or,
+// in documents of OpenAPI 3.0, whole names that are in goNames.
 func (m *mapper) componentName(t reflect.Type) string {
 	if m.source.OpenAPI30 {
 		name := cleanName(t.Name(), nil)
