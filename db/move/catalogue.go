@@ -150,7 +150,7 @@ func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, progress fun
 			progress(b)
 		}
 		if len(b.Faults) >= maxCatalogueFaults {
-			return b, fmt.Errorf("more than %d lines are wrong", maxCatalogueFaults)
+			return b, fmt.Errorf("%d lines are wrong: the import ended at line %d", maxCatalogueFaults, b.Lines)
 		}
 	}
 	if err := scanner.Err(); err != nil {
