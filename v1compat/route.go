@@ -250,7 +250,7 @@ func newPathCopy(to, from reflect.Type) (list pathCopy) {
 		}
 		id, ok := source.Type.FieldByName(f.Name)
 		if !ok {
-			panic(fmt.Sprintf("the path of %s has no %s", from, f.Name))
+			panic(fmt.Sprintf("the path of %s has no %s", from, f.Name)) // when the route is declared, at the start
 		}
 		index := slices.Concat(source.Index, id.Index)
 		if id.Type.Kind() == reflect.Struct { // a Ref or a UUID of v1
