@@ -28,7 +28,7 @@ type recordField struct {
 }
 
 // pair is a field of a record and its column in the row. The column's name in Go is the field's tag row, the field's
-// name or, for a reference, the field's name followed by ID.
+// name, or that followed by ID, as for a reference.
 type pair struct {
 	recordField
 	row   []int // the index sequence of the column in the row
@@ -62,8 +62,8 @@ func mappingOf(record, row reflect.Type) *mapping {
 	return m
 }
 
-// addField adds a field of the record and, if the row has a column for it, the pair of field and column. It ignores
-// fields that are not domain.Optional, or not in JSON.
+// addField adds a field of the record and, if a column of the row fits its name and type, the pair. It ignores fields
+// that are not domain.Optional, or not in JSON.
 func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 	name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 	value, isOptional := f.Type.FieldByName("Value")
@@ -73,9 +73,9 @@ func (m *mapping) addField(f reflect.StructField, index int, row reflect.Type) {
 	rules := "," + f.Tag.Get("rule") + ","
 	field := recordField{name, index, strings.Contains(rules, ",new,") /* needed */}
 	m.fields = append(m.fields, field)
-	for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} { // the first that exists, see pair
+	for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} { // the first of a fitting type
 		to, ok := row.FieldByName(column)
-		if !ok || !plainType(pointee(value.Type)).ConvertibleTo(pointee(to.Type)) {
+		if !ok || !rowType(pointee(value.Type)).ConvertibleTo(pointee(to.Type)) {
 			continue
 		}
 		m.pairs = append(m.pairs, pair{
@@ -95,18 +95,18 @@ func (m *mapping) column(row reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// plainType returns the type in a row for the type t of a field: that of the only field of a struct like domain.Time
-// and domain.Ref, and otherwise t.
-func plainType(t reflect.Type) reflect.Type {
+// rowType returns the type in a row for the type t of a field: that of the only field of a struct like domain.Time and
+// domain.Ref, and otherwise t.
+func rowType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Struct && t.NumField() == 1 {
 		return t.Field(0).Type
 	}
 	return t
 }
 
-// plain returns a field's value as a row holds it: the only field of a struct like domain.Time, or else the value.
-func plain(value reflect.Value) reflect.Value {
-	if plainType(value.Type()) != value.Type() {
+// rowValue returns a field's value as a row holds it: the only field of a struct like domain.Time, or else the value.
+func rowValue(value reflect.Value) reflect.Value {
+	if rowType(value.Type()) != value.Type() {
 		return value.Field(0)
 	}
 	return value
@@ -124,8 +124,8 @@ func (f *recordField) optional(record reflect.Value) domain.AnyOptional {
 	return record.Field(f.index).Addr().Interface().(domain.AnyOptional)
 }
 
-// value returns the field's value in an addressable record. It is the zero Value if the field is null. given is false
-// if the record leaves out the field.
+// value returns the field's value in an addressable record. It is the zero Value if the field is null or left out.
+// given is false if it is left out.
 func (f *recordField) value(record reflect.Value) (value reflect.Value, given bool) {
 	optional := f.optional(record)
 	if optional.IsZero() { // left out
@@ -143,11 +143,11 @@ func (f *recordField) reference(record reflect.Value) (ref reference, ok bool) {
 	return ref, ok
 }
 
-// column returns the record's value for the column: the zero Value if the field is null. given is false if the record
-// leaves out the field.
+// column returns the record's value for the column: the zero Value if the field is null or left out. given is false if
+// it is left out.
 func (p *pair) column(record reflect.Value) (value reflect.Value, given bool) {
 	if value, given = p.value(record); value.IsValid() {
-		value = plain(value)
+		value = rowValue(value)
 	}
 	return value, given
 }
@@ -224,7 +224,7 @@ func recordOf[Record, Row any](row *Row) *Record {
 			value.Set(reflect.New(value.Type().Elem()))
 			value = value.Elem()
 		}
-		value = plain(value)
+		value = rowValue(value)
 		value.Set(reflect.Indirect(column).Convert(value.Type()))
 	}
 	return record

@@ -92,7 +92,7 @@ func ofPartner(alias string) string {
 	return alias + ".client_id IN (SELECT id FROM clients WHERE partner_id = ?)"
 }
 
-// rows selects the rows of the table, with the computed columns.
+// rows selects the columns of the table and the computed columns.
 func (k *kind[Record, Row]) rows() *pg.Select {
 	q := pg.Rows[Row]()
 	if k.columns != "" {

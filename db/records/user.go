@@ -47,8 +47,8 @@ type (
 
 // finishUser checks the group, and sets the overrides, the name key, the role, and a new user's score. A new user
 // without a group is in the Manual group. A role given for a user kept by hand becomes an override, unless the record
-// gives the overrides. The role is classified if the user has none, or if the title, department or email changes,
-// unless the record gives the role or it is an override.
+// gives the overrides. The role is classified if the user has none, or if the title, department or email changes and
+// the role is neither given nor an override.
 func finishUser(b *importingUsers, a *appliedUser) error {
 	r, u, old := a.record, a.after, domain.OrZero(a.before)
 	switch {
@@ -66,11 +66,12 @@ func finishUser(b *importingUsers, a *appliedUser) error {
 	}
 	byHand := u.Source == domain.FromHand || u.Source == domain.FromAPI
 	overridden := slices.Contains(u.Overrides, "role")
+	basisChanged := old.Email != u.Email || domain.OrZero(old.JobTitle) != domain.OrZero(u.JobTitle) ||
+		domain.OrZero(old.Department) != domain.OrZero(u.Department)
 	switch {
 	case r.Role.Given && byHand && !r.Overrides.Given && !overridden:
 		u.Overrides = append(slices.Clone(u.Overrides), "role")
-	case u.Role == "", !r.Role.Given && !overridden && (old.Email != u.Email ||
-		domain.OrZero(old.JobTitle) != domain.OrZero(u.JobTitle) || domain.OrZero(old.Department) != domain.OrZero(u.Department)):
+	case u.Role == "", !r.Role.Given && !overridden && basisChanged:
 		u.Role = domain.ClassifyRole(domain.OrZero(u.JobTitle), domain.OrZero(u.Department), u.Email)
 	}
 	if a.before == nil {

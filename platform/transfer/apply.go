@@ -58,7 +58,7 @@ func (k *kind) apply(ctx context.Context, r *run) error {
 		if err := p.applyBatches(ctx); err != nil || p.lines == 0 {
 			return err
 		}
-		refuseClashes = round > 0 && p.applied == 0 // round 1 may have further lines (StageRepeated), which free names
+		refuseClashes = round > 0 && p.applied == 0 // after round 0, later lines of its objects may still free names
 	}
 }
 
@@ -77,8 +77,8 @@ type pass struct {
 	applied int // lines
 }
 
-// applyBatches applies the round's lines in batches: kind.workers at a time in the first round, which has one line of
-// each object (records.StageRepeated). It writes with ctx, in the transaction of a dry run, and reads outside of it.
+// applyBatches applies the round's lines in batches, one at a time, or kind.workers in the first round, which has one
+// line of each object (records.StageRepeated). It writes with ctx, in the transaction of a dry run, but reads outside.
 func (p *pass) applyBatches(ctx context.Context) error {
 	workers := 1
 	if p.round == 0 && !p.dry { // a dry run is one transaction, so it has one worker
@@ -183,9 +183,9 @@ func (p *pass) stage(l records.StagedLine, k *kind, round int) {
 	})
 }
 
-// recordResult counts the result of a line. In two cases it stages the line instead, to be counted later: for the next
-// round if the line clashes, unless the pass refuses clashes; and for kind.then if it has a second part, unless the
-// first was refused. A line of two parts counts as created or updated if one of them is.
+// recordResult counts the result of a line, or stages the line to be counted later: for the next round if it clashes,
+// unless the pass refuses clashes; for kind.then if it has a second part, unless the first was refused. A line of two
+// parts counts as refused, created or updated: the first of these that one of them is.
 func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
 	first := domain.ImportOutcome(l.Outcome) // of the first part, if this is the second; else zero
 	switch {
