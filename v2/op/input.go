@@ -61,13 +61,10 @@ type Weigher interface{ Weight() int64 }
 // Weight returns the factor by which each byte of the body counts (see Weigher); 0 for an input without a body.
 func (in *Input) Weight() int64 { return in.weight }
 
-// Describe describes the parts of an input's type. One that cannot be bound is a programming error, and panics.
+// Describe describes an input's type. A parameter that cannot be bound is a programming error, and panics.
 func Describe(t reflect.Type) *Input {
 	in := &Input{Type: t, rules: rule.Of(t)}
-	for _, f := range reflect.VisibleFields(t) {
-		if len(f.Index) != 1 { // of an embedded struct
-			continue
-		}
+	for f := range t.Fields() {
 		switch f.Name {
 		case "Path":
 			in.Path = params(f.Type, "path", f.Index)
@@ -109,7 +106,7 @@ func (in *Input) IsDryRun(input any) bool {
 }
 
 // params lists the parameters among the fields of t, the part Path or Query, and of the structs that it embeds. tag is
-// the tag with a parameter's name, and index the index of the part in the input. A type that cannot be bound panics.
+// the tag with a parameter's name, and index that of t in the input. A parameter that cannot be bound panics.
 func params(t reflect.Type, tag string, index []int) (list []Param) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -233,8 +230,8 @@ func isObjectID(t reflect.Type) bool {
 	return ok
 }
 
-// textIn returns the parameter's text in a query, and whether it is given. The values of a repeated list are joined; of
-// another repeated parameter the first counts, and an empty text is not given.
+// textIn returns the parameter's text in a query, and whether it is given. The values of a list are joined. Of another
+// parameter the first value counts; if that is empty, the parameter is not given.
 func (p Param) textIn(query url.Values) (string, bool) {
 	values, given := query[p.Name]
 	if !given {
@@ -285,7 +282,7 @@ func exceedsItems(list string, maxItems int) bool {
 	return false
 }
 
-// setText sets a parameter from its text; a nil pointer gets a new value. The error says what the text must be.
+// setText sets a parameter from its text; a pointer gets a new value. The error says what the text must be.
 func setText(v reflect.Value, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return errors.New("must be valid UTF-8 without NUL")

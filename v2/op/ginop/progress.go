@@ -31,7 +31,7 @@ type bounds struct {
 	all      *semaphore.Weighted
 }
 
-// newBounds returns bounds of the units per key, per partner and for the process.
+// newBounds returns bounds under which each key, each partner and the process may hold these numbers of units.
 func newBounds(perKey, perPartner, all int64) bounds {
 	return bounds{newShares[domain.KeyID](perKey), newShares[domain.PartnerID](perPartner), semaphore.NewWeighted(all)}
 }

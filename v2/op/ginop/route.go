@@ -88,9 +88,9 @@ func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in an
 	return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
 }
 
-// Decode reads the request into in, a pointer to the input that described describes. It returns in and the raw body.
-// When the body has arrived, the request waits until few enough are in progress, and then it is parsed. lenient is
-// passed to Bind (op.Request); if it is true, a body that the operation does not take is not read.
+// Decode reads the request into in, a pointer to the input that described describes. It returns in and the raw body, of
+// which it reads only the first byte if the operation takes none, or nothing if lenient is true too. lenient is passed
+// to Bind (op.Request). When the body has arrived, the request waits until few enough are in progress, and is parsed.
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
 	r := op.Request{Path: c.Param, Lenient: lenient, Faults: op.FaultsOf(c.Request.Context())}
 	if c.Request.URL.RawQuery != "" {

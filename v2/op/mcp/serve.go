@@ -44,7 +44,7 @@ const sessionHeader = "Mcp-Session-Id"
 
 // Serve answers a message of an authenticated caller, whose body has been read. A DELETE ends its session, and a
 // successful initialize returns the id of a new one. A read-only session stays read-only, as its id is marked. A
-// session of another key, or one that was ended, is NotFound. If Serve returns an error, it has written nothing.
+// session that this key did not begin, or that was ended, is NotFound. With an error, Serve has written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	method, err := s.chargeMessage(r, body)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err
 	return method, err
 }
 
-// answer answers a message. It bounds how many large messages are parsed at a time, except those that run an
-// operation: the operation's own request waits for the same bound.
+// answer answers a message. It bounds how many large messages are parsed at a time, except those that run an operation:
+// the operation's own request waits for the same bound.
 func (s *Server) answer(m *message, method string, body []byte) (answer *recorder, err error) {
 	switch {
 	case m.request.Method != http.MethodPost, runsOperation(method): // only a POST has a message to parse
@@ -235,8 +235,8 @@ func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// listTools returns the SDK's result for a list of tools, which is empty, and puts the page of tools into the message's
-// list, from which the answer gets them. A cursor is the name of the last tool of a page, or empty for the first page.
+// listTools answers tools/list. The SDK's result lists no tools: insertList later inserts the page of them, which
+// listTools leaves in m.list. A cursor is the name of the last tool before a page; empty for the first.
 func (s *Server) listTools(ctx context.Context, next sdk.MethodHandler, r *sdk.ListToolsRequest) (sdk.Result, error) {
 	after := ""
 	if r.Params != nil {
@@ -320,8 +320,8 @@ func (s sessionSigner) mac(key domain.KeyID, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Origins returns the origins of the service's own pages: of its public URL, and of the address that it listens on. For
-// all addresses or loopback, they include localhost, 127.0.0.1 and ::1 with the port. An unreadable address has none.
+// Origins returns the origins of the service's own pages: of its public URL, and of the address that it listens on. If
+// that is loopback or all addresses, they include localhost, 127.0.0.1 and ::1 with its port. An invalid one has none.
 func Origins(publicURL, listen string) []string {
 	var list []string
 	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {

@@ -136,7 +136,8 @@ func (b *builder) failureOf(status int) (Failure, bool) {
 }
 
 // errorResponse returns a reference to the response that all operations share for an error status, and adds it to the
-// components if it is new. If source.Failure is set, it has the description and the example of the status's failure.
+// components if it is new. If source.Failure is set, it has the example and the description of the status's failure;
+// source.Failures may replace the description.
 func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 	about := http.StatusText(status)
 	name := strings.ReplaceAll(about, " ", "")
