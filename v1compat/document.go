@@ -165,7 +165,7 @@ func serveUnchanged(contentType string, encode func() ([]byte, error)) http.Hand
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		source, err := encode()
 		if err != nil {
-			panic(err) // of a declaration: these are fixed, and tests encode them
+			panic(err) // never: the declarations of the document are fixed, and tests encode them
 		}
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write(source) // the caller may have hung up

@@ -19,15 +19,14 @@ const (
 	// markWithin is the maximum time for marking a mail after that, so that a mail that was sent at the last moment is
 	// marked too.
 	markWithin = 10 * time.Second
-	// leaseFor is how long a claim lasts: longer than any attempt with its mark. After
-	// that time, other processes claim the mails of a process that died.
+	// leaseFor is how long a claim lasts: longer than any attempt with its mark. After that time, other processes claim
+	// the mails of a process that died.
 	leaseFor = tryWithin + markWithin + 5*time.Second
 	// StopWithin is how long the mails in progress may take after a stop.
 	StopWithin = sendWithin + markWithin + 10*time.Second
 	// restartAfter is the delay of a mail whose attempt did not begin.
 	restartAfter = 3 * time.Second
-	// pollEvery is how often the outbox is polled without a notification: a notification
-	// may be lost with its connection.
+	// pollEvery is how often the outbox is polled without a notification: one may be lost with its connection.
 	pollEvery = 10 * time.Second
 	// pollAgain is the least pause between two polls while other processes hold the due mails.
 	pollAgain = 50 * time.Millisecond
@@ -52,8 +51,8 @@ type Draft struct {
 
 // Writer writes one kind of mail of the outbox.
 type Writer interface {
-	// Write writes a leased mail. A *RefusedError or NotFound means that the mail can
-	// never be written; other errors are temporary.
+	// Write writes a leased mail. A *RefusedError or NotFound means that the mail can never be written; other errors
+	// are temporary.
 	Write(ctx context.Context, l outbox.Lease) (Draft, error)
 }
 
@@ -77,9 +76,9 @@ var errUnmarked = errors.New("it could not be marked as sent")
 // Dispatcher sends the mails of the outbox (outbox.ClaimMails): it claims due mails, writes them, delivers them to
 // a sender outside any transaction, and marks the outcome. Any number of dispatchers may work on one database.
 //
-// A mail goes out twice only if its process dies, or loses the database or the server's answer, between the
-// server's acceptance of the message and the commit of the mark: the acceptance is then unknown, and another
-// dispatcher sends the mail again when the lease ends. A marked mail never goes out again.
+// A mail goes out twice only if, between the server's acceptance of the message and the commit of the mark, its process
+// dies, panics, or loses the database or the server's answer: the mail is then sent again, after a pause or when the
+// lease ends. A marked mail never goes out again.
 type Dispatcher struct {
 	db      *db.DB
 	sender  Sender
@@ -161,9 +160,9 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 }
 
 // Send writes, delivers and marks one leased mail. It starts the delivery only before startCtx ends, and marks the
-// outcome before markCtx ends. The outcome is empty if there was no attempt, Suppressed if the mail is switched off,
-// and Failed for an unwanted mail. The error says why the mail will be retried, or was not marked. A panic is a failed
-// attempt.
+// outcome before markCtx ends. The outcome is empty if no attempt is counted. The error says why the mail will be
+// retried, or was not marked: one that was sent but not marked is Sent, and may go out again. A panic, also while
+// marking, is a failed attempt: else the mail could go out for ever.
 func (d *Dispatcher) Send(startCtx, markCtx context.Context, l outbox.Lease) (Outcome, error) {
 	draft, err := domain.RecoverValue(startCtx, d.log, "write a mail", func() (Draft, error) {
 		return d.writers[l.Kind].Write(startCtx, l)
@@ -214,10 +213,10 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	return err
 }
 
-// retryOrFail marks a mail as failed if err is permanent. If no attempt began or startCtx has ended, it counts no
-// attempt and returns no err: the mail is due again after restartAfter, or at once if the process is stopping. A mail
-// is also marked as failed if domain.MailLife has passed since due, when it was first due (zero if it could not be
-// read), or, by minRetryAge, since its first attempt. Any other mail is requeued, after a backoff, and err returned.
+// retryOrFail marks a mail as failed if err is permanent. Else, if no attempt began or startCtx has ended, it counts no
+// attempt and does not return err: the mail is due again after restartAfter, or at once if the process is stopping.
+// Else the mail is marked as failed if domain.MailLife has passed since due, when it was first due (zero if unknown),
+// or, by minRetryAge, since its first attempt. Any other mail is requeued, after a backoff, and err returned.
 func (d *Dispatcher) retryOrFail(
 	startCtx, markCtx context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {

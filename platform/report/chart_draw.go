@@ -109,7 +109,7 @@ type plot struct {
 	// horizontal means that bars are horizontal, with their labels beside them.
 	horizontal bool
 	labels     []string
-	// lowest and highest are the ends of the axis of values; steps is the number of steps between them.
+	// lowest and highest are the ends of the axis of values, and differ; steps is the number of steps between them.
 	lowest, highest float64
 	steps           int
 }

@@ -137,7 +137,7 @@ var english = message.NewPrinter(language.English)
 func countText(n int) string { return english.Sprintf("%d", n) }
 
 // rateText returns a percentage with one decimal and a percent sign.
-func rateText(rate float64) string { return english.Sprintf("%.1f%%", rate) }
+func rateText(percent float64) string { return english.Sprintf("%.1f%%", percent) }
 
 // countFigure returns the figure of a number. note and args are the format and the operands of its note.
 func countFigure(label string, n int, note string, args ...any) Figure {
@@ -167,12 +167,12 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 	return f
 }
 
-// clickFigure returns the figure of the click rate, for all reports. It is Good up to 5%, and Bad above 15%.
+// clickFigure returns the figure of the click rate, for all reports: Good up to 5%, as frameworks ask, Bad above 15%.
 func clickFigure(clicked, sent int, of string) Figure {
 	return rateFigure("Click rate", clicked, sent, 5, 15, of)
 }
 
-// reportFigure returns the figure of the report rate, for all reports. It is Good from 20%, and Bad below 10%.
+// reportFigure returns the figure of the report rate, for all reports: Good from 20%, as frameworks ask, Bad below 10%.
 func reportFigure(reported, sent int, of string) Figure {
 	return rateFigure("Report rate", reported, sent, 20, 10, of)
 }

@@ -92,8 +92,7 @@ func phishingTotal(months []domain.PhishedMonth) (total domain.PhishingCounts) {
 	return total
 }
 
-// phishingFigures returns figures of a period's totals, or a text if no mail was sent. The limits of the tones are the
-// targets of the frameworks (decisions 7.7).
+// phishingFigures returns figures of a period's totals, or a text if no mail was sent.
 func phishingFigures(n domain.PhishingCounts) Block {
 	if n.Sent == 0 {
 		return Text(noMails)

@@ -137,7 +137,7 @@ func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
 	}
-	text := s.fill(c.source, SampleBase) // keeps the address's placeholder, for withAddress
+	text := s.fill(c.source, SampleBase) // the address stays SampleBase until withAddress
 	cache, err := lru.New[string, []byte](keptAddresses)
 	if err != nil {
 		panic(err) // the size is a constant

@@ -98,18 +98,18 @@ func (t *trial) writeAll(ctx context.Context) error {
 	return nil
 }
 
-// write makes a write through the trial's version, and records the ids of the created object. A wrong status is a
-// difference, and an error.
+// write makes w in v1, or in v2 at the path of its translation, and records the ids of the created object. A wrong
+// status is a difference, and an error. v1 refuses none of the writes: the translation has no Refusal.
 func (t *trial) write(ctx context.Context, w write) error {
 	r := request{method: w.method, path: "/v1" + t.v1.fill(w.path), body: t.v1.fill(w.body)}
-	q, err := t.Facade.Translate(r.method, r.path, r.body, v1compat.Lookups{IDs: t.ids(ctx)})
+	translated, err := t.Facade.Translate(r.method, r.path, r.body, v1compat.Lookups{IDs: t.ids(ctx)})
 	if err != nil {
 		return err
 	}
-	status := q.Status
+	status := translated.Status
 	if t.version == "v2" {
-		successor := q.Successor.Meta()
-		r = request{method: successor.Method, path: q.Next, body: t.v2.fill(cmp.Or(w.bodyV2, w.body))}
+		successor := translated.Successor.Meta()
+		r = request{method: successor.Method, path: translated.Next, body: t.v2.fill(cmp.Or(w.bodyV2, w.body))}
 		status = successor.Status
 	}
 	a, err := t.service.do(ctx, r)
@@ -118,7 +118,7 @@ func (t *trial) write(ctx context.Context, w write) error {
 	}
 	f := checkHeaders(a)
 	f.checkAnswer(a, "status", valueOf(a.status), valueOf(status), a.status == status)
-	t.report.add(operationOf(q.Translator), f)
+	t.report.add(operationOf(translated.Translator), f)
 	if a.status != status {
 		return fmt.Errorf("%s %s was answered %d: %s", a.method, a.path, a.status, message(a))
 	}
@@ -135,8 +135,8 @@ func (t *trial) write(ctx context.Context, w write) error {
 	return err
 }
 
-// expect compares a whole list, and checks that it has the created object with the wanted members on both sides or, if
-// none are wanted, that it does not have it. It reports the results of the comparison and of the check.
+// expect compares a whole list, and checks that it has the created object, with the members of e.want on both sides, or
+// that it does not have it if e.want is empty. It reports the results of the comparison and of the check.
 func (t *trial) expect(ctx context.Context, e expectation) error {
 	q, err := t.listOf(ctx, e.list, t.v1)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 type Report struct {
 	// Keys are the keys that called version 1 within the retention, the latest call first.
 	Keys []*Key
-	// Days are all days of the report, the oldest first, with the calls of all keys,
-	// also of those that never called version 1.
+	// Days are all days of the report, the oldest first, with the calls of all keys, also of those that never called
+	// version 1.
 	Days []Day
 }
 
@@ -90,7 +90,7 @@ type ReportQuery struct {
 	Keys []domain.KeyID
 }
 
-// Read reads a report. A call of a day after the last one counts for the last day.
+// Read reads a report. Keys that called only version 2 count only in its Days.
 func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) {
 	first := domain.DateOf(query.Now).AddDays(1 - query.Days)
 	out := &Report{Days: make([]Day, query.Days)}
@@ -121,7 +121,7 @@ func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) 
 		k.LastAt, k.Verdict = k.Operations[0].LastAt, overallVerdict(k.Operations)
 	}
 	for _, r := range rows {
-		day := min(first.DaysUntil(r.Day), query.Days-1) // another process's clock may be ahead
+		day := min(first.DaysUntil(r.Day), query.Days-1) // a process whose clock is ahead may have later days
 		out.Days[day].add(r)
 		if k := keys[r.Key]; k != nil {
 			k.add(r, day)
@@ -267,8 +267,8 @@ func verdictOf(lastCall time.Time, lastSuccessor *time.Time, now time.Time) Verd
 	return HalfWay
 }
 
-// overallVerdict returns the verdict on a key from its operations, ignoring those it stopped calling: moved if it
-// moved from all others, not begun if from none.
+// overallVerdict returns the verdict on a key from its operations: Stopped if all are. Else it ignores the stopped
+// ones: Moved or NotBegun if all others are, else HalfWay.
 func overallVerdict(operations []Operation) Verdict {
 	counts := map[Verdict]int{}
 	for _, o := range operations {
