@@ -124,7 +124,8 @@ func (c *Change) LockRescored(ctx context.Context) error {
 	return err
 }
 
-// LockUserRows locks the users, alias u, that match a condition, in the order of their keys, and returns their rows.
+// LockUserRows locks the users, alias u, that match a condition, in the order of their keys. It returns their rows, in
+// any order.
 func (c *Change) LockUserRows(ctx context.Context, condition pg.Query) ([]UserRow, error) {
 	keys, err := c.LockUserKeys(ctx, condition)
 	if err != nil || len(keys) == 0 {

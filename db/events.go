@@ -101,7 +101,7 @@ type UserObject struct {
 // EventAssignments reads the users' assignments of the courses of events.
 func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[UserObject]domain.ClientAssignment, error) {
 	clients, users, courses := eventKeys(events)
-	// OFFSET 0 makes the planner evaluate the view for each user, not for all users at once.
+	// The view has a row per user and course. OFFSET 0 makes the planner evaluate it by user, not for all at once.
 	rows, err := pg.All[domain.ClientAssignment](ctx, d, "read the courses of events", pg.SQL(`
 		SELECT DISTINCT n.user_id AS "user", `+selectTraining+`
 		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS n (client_id, user_id, course_id)

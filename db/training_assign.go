@@ -62,8 +62,8 @@ func toAssigned(rows []enrolledRow) domain.Assigned {
 // reason has a query of the wanted assignments, with the columns client_id, user_id, course_id, from_program, direct,
 // frameworks, due_on and notify, and at most one row for each user and course.
 
-// outcomesSQL determines the outcome of the wanted assignments, @wanted, as of @today. A user who has the course open,
-// or has completed it within its renewal time, does not get it again.
+// outcomesSQL determines the outcome of the wanted assignments, @wanted, as of @today. A user who is inactive, has the
+// course open, or has completed it within its renewal time does not get it.
 const outcomesSQL = `
 	wanted AS MATERIALIZED (@wanted), outcomes AS MATERIALIZED (
 		SELECT w.*, u.created_at, u.next_due_on, u.next_course_id, last.round, last.position,
@@ -198,8 +198,8 @@ type enrolledRow struct {
 }
 
 // enrol makes, in one statement, the assignments of locked users that the query wanted selects. It stores the next due
-// courses, except of users who may have become dormant: their next due courses and scores are computed at the end of
-// the change. For rows of wanted with notify it also requests mails, which the caller must put into the outbox.
+// courses, except of users who may have become dormant (rows with Dormant, and a UserID): theirs, and their scores, are
+// computed at the end of the change. For notify it stores mail requests, whose ids (mailsOf) callers pass to SendMails.
 func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
@@ -249,7 +249,8 @@ const enrolLaterSQL = `
 	ORDER BY user_id, course_id`
 
 // enrolLater queues the assignments that the query wanted selects, for AssignWaiting. It returns enrol's rows without
-// mails. The client's audiences must be locked (LockAudiences): else two calls could both count an assignment.
+// Mail and Dormant. The client's audiences must be locked (LockAudiences): else two calls could both count an
+// assignment.
 func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	c.WillLock(WaitingLocks)
 	return pg.All[enrolledRow](ctx, c, "queue assignments",

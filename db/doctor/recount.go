@@ -109,9 +109,9 @@ func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	return wrong, err
 }
 
-// Recount compares the stored counts of the counters in names, or of all counters without
-// names, with counts of the rows. It corrects the wrong counts, and returns them, also
-// with an error. Other transactions may write at the same time.
+// Recount compares the stored counts of the counters in names, or of all counters without names, with counts of the
+// rows. It corrects the wrong counts, and returns them, also with an error. Other transactions may write at the same
+// time.
 func Recount(ctx context.Context, d *db.DB, names ...string) (wrong []Miscount, err error) {
 	for _, c := range storedCounts {
 		if len(names) > 0 && !slices.Contains(names, c.name) {
@@ -146,7 +146,7 @@ func AddCounts(ctx context.Context, d *db.DB, names ...string) error {
 	return nil
 }
 
-// recount compares and corrects the counts of c. It returns the wrong counts, also with an error.
+// recount compares and corrects c's counts, recountAtOnce at a time, and returns the wrong ones, also with an error.
 func (c storedCount) recount(ctx context.Context, d *db.DB) (wrong []Miscount, err error) {
 	for {
 		found, err := pg.All[Miscount](ctx, d, "compare "+c.name, c.compare())

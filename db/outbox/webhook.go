@@ -128,8 +128,8 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 }
 
 // UpdateWebhook stores the changes of a locked subscription. One that becomes active gets the events recorded from now
-// on. If it becomes active or its URL changes, after.FailingSince is cleared. If it becomes paused, up to dropDeliveries
-// of its waiting deliveries are dropped, and the others when they are claimed.
+// on, by the server's clock. If it becomes active or its URL changes, after.FailingSince is cleared. If it becomes
+// paused, up to dropDeliveries of its waiting deliveries are dropped, and the others when they are claimed.
 func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook) error {
 	activated := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
 	if activated || after.URL != before.URL {

@@ -52,7 +52,7 @@ type field struct {
 	nullable bool
 }
 
-// decoder decodes a value in PostgreSQL's binary format into the field at an address.
+// decoder decodes a value that is not NULL, in PostgreSQL's binary format, into the field at an address.
 type decoder func(src []byte, to unsafe.Pointer) error
 
 // read decodes the values of a row into the zero row at an address.

@@ -4,8 +4,8 @@ import (
 	"partnerapi/domain"
 )
 
-// addUsers adds a number of users, without history, to a client. The first user is active. More than half are about as
-// old as the client.
+// addUsers adds users, without history, to a client that has none and is at least two days old. The first user is
+// active, and the manager of more than half of the others. More than half are about as old as the client.
 func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	emails := &emailAllocator{domain: c.domain, taken: make(map[string]int, users)}
 	created := domain.DateOf(c.CreatedAt)

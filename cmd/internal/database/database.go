@@ -265,8 +265,8 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 	}
 }
 
-// MissingMigrations returns as missing an error that names the first tables that are to be migrated, those of the service
-// before those of others; nil if none are. Tables of a newer version, or of a version before 1.0, are an err instead.
+// MissingMigrations returns as missing an error that names the first tables with missing migrations, the service's own
+// before others; nil if none are missing. Tables of a newer version, or of one before 1.0, are an err instead.
 func MissingMigrations(ctx context.Context, d *db.DB, others []cli.Tables) (missing, err error) {
 	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
 	for _, s := range append([]cli.Tables{own}, others...) {

@@ -62,8 +62,9 @@ func (c Listen) Run(ctx context.Context, s cli.Env) error {
 	return c.follow(ctx, s, domain.Pause)
 }
 
-// follow posts events until ctx ends or reading them fails. wait waits between polls. At its end follow prints the cursor
-// after the last page whose events were all tried, from which another run can continue.
+// follow posts events until ctx ends, or some cannot be read or encoded; a failed post does not end it. wait waits
+// between polls. At its end follow prints the cursor after the last page whose events were all tried, from which
+// another run can continue.
 func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) error) error {
 	if c.Client != "" {
 		var err error
@@ -126,7 +127,7 @@ func (c Listen) input() *api.ListEventsInput {
 }
 
 // postAll posts the events of a page, and prints the answer to each. A failed post is printed, and is no error; the end
-// of ctx is one.
+// of ctx is one, as is an event that cannot be encoded.
 func (c Listen) postAll(ctx context.Context, s cli.Env, to *webhook.Endpoints, events []api.Event) error {
 	for _, event := range events {
 		body, err := json.Marshal(event)

@@ -29,7 +29,7 @@ type mailFlags struct {
 	PublicURL string `name:"public-url" env:"-" placeholder:"URL" help:"The address of the service in what --dry-run prints; the mails have that of the process that sends them."`
 }
 
-// Validate checks the address.
+// Validate checks PublicURL.
 func (f mailFlags) Validate() (err error) {
 	if f.PublicURL != "" {
 		if _, err = mail.PublicURL(f.PublicURL); err != nil {

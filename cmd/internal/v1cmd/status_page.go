@@ -79,7 +79,7 @@ func (st *Status) WritePage(name string) error {
 	return nil
 }
 
-// grouped formats a number with a comma between thousands.
+// grouped formats a count with a comma between thousands.
 func grouped(n int64) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
