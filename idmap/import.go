@@ -165,9 +165,9 @@ func refuseStaged(ctx context.Context, d *pg.DB, s *sheet) error {
 	return err
 }
 
-// move gives the staged objects their numbers. It retires all previous numbers before it gives new ones, so that a file
-// can swap numbers. v1 never showed the number of a tombstone with retired_at = 'epoch': if the file gives that number
-// to another object, the tombstone gets a new one.
+// move gives the staged objects their numbers, which refuseStaged has checked. It first retires their previous ones: a
+// file can swap numbers. If a number is that of a tombstone of another object, which v1 then never showed (retired_at =
+// 'epoch'), the tombstone gets a new one.
 func move(ctx context.Context, d *pg.DB) error {
 	for _, step := range []struct{ action, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()
@@ -178,13 +178,14 @@ func move(ctx context.Context, d *pg.DB) error {
 				FROM idmap_import JOIN pg_sequence ON seqrelid = ('id_registry_' || kind)::regclass
 				GROUP BY seqrelid, seqstart, seqincrement HAVING max(number) >= seqstart) AS imported
 			WHERE own > coalesce(pg_sequence_last_value(sequence), 0)`},
-		{"give tombstones that were never seen other numbers", `INSERT INTO id_registry (kind, number, id, retired_at)
-			SELECT r.kind, nextval(('id_registry_' || r.kind)::regclass), r.id, 'epoch'
+		{"give tombstones that were never seen other numbers", `INSERT INTO id_registry
+			(kind, number, id, retired_at, partner_id)
+			SELECT r.kind, nextval(('id_registry_' || r.kind)::regclass), r.id, 'epoch', r.partner_id
 			FROM id_registry AS r JOIN idmap_import AS i ON i.kind = r.kind AND i.number = r.number AND i.id <> r.id
 			WHERE r.retired_at = 'epoch'`},
 		{"give imported numbers", `INSERT INTO id_registry (kind, number, id)
 			SELECT kind, number, id FROM idmap_import
-			ON CONFLICT (kind, number) DO UPDATE SET id = excluded.id, retired_at = NULL`},
+			ON CONFLICT (kind, number) DO UPDATE SET id = excluded.id, retired_at = NULL, partner_id = NULL`},
 		{"notify of the change", `NOTIFY id_registry`},
 	} {
 		if err := pg.Run(ctx, d, "import numbers: "+step.action, pg.SQL(step.statement)); err != nil {

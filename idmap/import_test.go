@@ -286,3 +286,38 @@ func TestImportOverGroups(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestImportOverTombstonesOfPartners: a number that an import gives is no longer the deleted object's partner's; the
+// tombstone, which moves with that partner, stays its.
+func TestImportOverTombstonesOfPartners(t *testing.T) {
+	t.Parallel()
+	db, r := registry(t)
+	create(t, db, Client, 1, 2)
+	exec(t, db, `UPDATE clients SET partner_id = id`)
+	create(t, db, Group, 1, 2)
+	exec(t, db, `UPDATE groups SET client_id = id`)
+	remove(t, db, Group, 1)
+
+	owners := func() string {
+		return strings.Join(list(t, db, `
+			SELECT number || '=' || coalesce(chr(96 + get_byte(uuid_send(partner_id), 15)), '')
+			FROM id_registry WHERE kind = 'group' ORDER BY number`), " ")
+	}
+	if got := owners(); got != "1=a 2=" {
+		t.Fatal(got)
+	}
+	file := strings.NewReader("group,1," + anyID(object(2)).UUID())
+	if report, err := Import(t.Context(), r.db, file, false); err != nil {
+		t.Fatal(report, err)
+	}
+	if got := state(t, db, Group); got != "1=b 2=b✝ 3=a✝" {
+		t.Error(got)
+	}
+	if got := owners(); got != "1= 2= 3=a" {
+		t.Errorf("the partners are %s", got)
+	}
+	remove(t, db, Group, 2)
+	if got := owners(); got != "1=b 2=b 3=a" {
+		t.Errorf("after the deletion the partners are %s", got)
+	}
+}

@@ -71,6 +71,33 @@ func TestNumbersOfDeletedObjectsMove(t *testing.T) {
 	}
 }
 
+// TestImportedNumberOfADeletedGroupStays: once an import has given the number of a deleted group to a group of another
+// partner, the number does not move with the partner of the deleted one. The tombstone does.
+func TestImportedNumberOfADeletedGroupStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(w.From, `INSERT INTO groups (client_id, id, name, manual, created_at)
+		VALUES ($1, uuid_v7(now()), 'gone', false, now())`, w.clientOf(2))
+	gone := value[string](w, w.From, "SELECT id::text FROM groups WHERE name = 'gone'")
+	number := value[int](w, w.From, "SELECT number FROM id_registry WHERE id = $1", gone)
+	w.exec(w.From, "DELETE FROM groups WHERE id = $1", gone)
+	stays := value[string](w, w.From, `SELECT g.id::text FROM groups AS g JOIN clients AS c ON c.id = g.client_id
+		WHERE c.partner_id = $1 ORDER BY g.id LIMIT 1`, w.other.UUID())
+	_, err := idmap.Import(t.Context(), w.From.DB, strings.NewReader(fmt.Sprintf("group,%d,%s", number, stays)), false)
+	w.must(err)
+	w.before, w.kept = w.contents(w.From, w.Partner), w.contents(w.From, w.other)
+
+	w.must(w.Run(t.Context()))
+	w.moved()
+	const numbers = "SELECT count(*) FROM id_registry WHERE id = $1"
+	if n := value[int](w, w.To, numbers, stays); n != 0 {
+		t.Errorf("%d numbers of the other partner's group moved", n)
+	}
+	if n := value[int](w, w.To, numbers, gone); n != 1 {
+		t.Errorf("%d tombstones of the deleted group moved", n)
+	}
+}
+
 // TestPhasesMove: the settings of a key keep their order, in which the last one counts, and its
 // rehearsal comes along; a key that came is no new one, and has no v1 only where it had none
 // before.
