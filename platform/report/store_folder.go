@@ -47,13 +47,13 @@ func (f *folder) exists(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// put removes the object and temporary files that a crash left, writes the file under a temporary name in the same
-// folder, and renames it when it is complete and on disk.
-func (f *folder) put(ctx context.Context, key, _ /* content type */ string, file io.ReadSeeker) error {
-	if err := f.remove(ctx, key); err != nil {
+// put removes temporary files that a crash left, writes the file under a temporary name in the same folder, and renames
+// it when it is complete and on disk. Until then an earlier file of the key remains.
+func (f *folder) put(_ context.Context, key, _ /* content type */ string, file io.ReadSeeker) error {
+	path := f.path(key)
+	if err := removeFiles(path + "."); err != nil {
 		return err
 	}
-	path := f.path(key)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -78,14 +78,17 @@ func (f *folder) open(_ context.Context, key string) (*File, error) {
 
 // remove deletes the file of an object, and temporary files that a crash of put left. A file that does not exist is no
 // error.
-func (f *folder) remove(_ context.Context, key string) error {
-	dir, name := filepath.Split(f.path(key))
+func (f *folder) remove(_ context.Context, key string) error { return removeFiles(f.path(key)) }
+
+// removeFiles deletes the files whose path begins with prefix. It is no error if there are none.
+func removeFiles(prefix string) error {
+	dir, name := filepath.Split(prefix)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), name) { // the file, or a temporary file of it
+		if strings.HasPrefix(entry.Name(), name) {
 			if removeErr := os.Remove(filepath.Join(dir, entry.Name())); !errors.Is(removeErr, fs.ErrNotExist) {
 				err = errors.Join(err, removeErr)
 			}

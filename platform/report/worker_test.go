@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"partnerapi/db"
@@ -96,6 +97,39 @@ func TestInterrupted(t *testing.T) {
 	if strings.Contains(w.log.String(), "failed") {
 		t.Errorf("logged %s", w.log)
 	}
+}
+
+// TestReplaced: a file in a folder stays until a new one is complete. A new one takes away what a crash left.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	r := w.request(domain.RiskOverview)
+	want := func(text string) {
+		t.Helper()
+		file, err := w.store.Open(t.Context(), r)
+		w.must(err)
+		defer file.Close()
+		if got, err := io.ReadAll(file); err != nil || string(got) != text {
+			t.Errorf("the file is %q, %v, not %q", got, err, text)
+		}
+	}
+	w.must(w.store.Put(t.Context(), r, strings.NewReader("first")))
+
+	unreadable := struct {
+		io.Reader
+		io.Seeker
+	}{Reader: iotest.ErrReader(errWriting)}
+	if err := w.store.Put(t.Context(), r, unreadable); !errors.Is(err, errWriting) {
+		t.Errorf("stored with %v", err)
+	}
+	want("first")
+	w.wantFiles(r)
+
+	part := filepath.Join(w.folder, r.Client.UUID(), r.ID.UUID()+"."+string(r.Format)+".1")
+	w.must(os.WriteFile(part, []byte("half"), 0o600)) // as a killed process leaves it
+	w.must(w.store.Put(t.Context(), r, strings.NewReader("second")))
+	want("second")
+	w.wantFiles(r)
 }
 
 // TestThreeFailures: a report fails at the third error or panic, each of which is logged
