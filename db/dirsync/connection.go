@@ -133,8 +133,8 @@ type Connection struct {
 
 // Connect connects a client to a directory, or replaces the settings and the sealed credentials of its connection. If
 // the settings change, an open run fails, because it reads with the old settings, and the next run reads the whole
-// directory. Connect starts no run: it sets the time of the first scheduled one (slotSQL). It returns Conflict if the
-// client is connected to another provider.
+// directory. Connect starts no run: it sets the time of the first scheduled one (slotSQL). It returns NotFound if the
+// client does not exist or is archived, and Conflict if it is connected to another provider.
 func Connect(
 	ctx context.Context, d *db.DB, client domain.ClientID, provider domain.Directory, settings json.RawMessage, credentials []byte,
 ) error {
@@ -153,8 +153,7 @@ func Connect(
 			return err
 		}
 
-		other := domain.ErrConflict("directory", "the client is connected to another directory: disconnect that first")
-		err = pg.RunOr(ctx, c, other, "connect a directory", pg.SQL(`
+		n, err := pg.Exec(ctx, c, "connect a directory", pg.SQL(`
 			INSERT INTO directory_connections AS k
 				(client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 			SELECT c.id, @provider, @settings::jsonb, @credentials, `+slotSQL+`, @now, @now
@@ -166,11 +165,22 @@ func Connect(
 				"now": c.At, "every": int(domain.SyncEvery.Seconds()), "client": client,
 				"provider": provider, "settings": string(settings), "credentials": credentials,
 			}))
+		if err == nil && n == 0 {
+			err = notConnected(ctx, d, client)
+		}
 		if err != nil {
 			return err
 		}
 		return showDirectory(ctx, c, client, &provider)
 	})
+}
+
+// notConnected returns the reason why Connect wrote no connection: NotFound or Conflict.
+func notConnected(ctx context.Context, d *db.DB, client domain.ClientID) error {
+	if _, err := d.AnyTenant(ctx, client); err != nil {
+		return err
+	}
+	return domain.ErrConflict("directory", "the client is connected to another directory: disconnect that first")
 }
 
 // showDirectory stores the provider in the client's visible field; nil for none.

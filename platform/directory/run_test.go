@@ -365,6 +365,32 @@ func TestDisconnect(t *testing.T) {
 	wantCounts(t, w.sync(), domain.SyncCounts{Merged: 1200})
 }
 
+// TestConnectRefused: an archived client is not found, whether or not it has a directory; a client that has another
+// directory is a conflict.
+func TestConnectRefused(t *testing.T) {
+	w := newWorld(t)
+	connect := func(provider domain.Directory) error {
+		return dirsync.Connect(t.Context(), w.DB, w.client, provider, []byte("{}"), []byte("sealed"))
+	}
+	want := func(code domain.Code) {
+		t.Helper()
+		if err := connect(domain.Google); !domain.IsCode(err, code) {
+			t.Errorf("answers %v, not %s", err, code)
+		}
+	}
+	archive := func(archived bool) {
+		w.Exec("UPDATE clients SET archived_at = CASE WHEN $2 THEN now() END WHERE id = $1", w.client, archived)
+	}
+	archive(true)
+	want(domain.NotFound)
+
+	archive(false)
+	w.must(connect(domain.Microsoft))
+	want(domain.Conflict)
+	archive(true)
+	want(domain.NotFound)
+}
+
 // TestOtherSettings: a run that is in progress while the settings are changed neither
 // goes on nor leaves its position to the next one.
 func TestOtherSettings(t *testing.T) {

@@ -73,4 +73,8 @@ func TestDirectoryCommands(t *testing.T) {
 	if got := c.must("directory", "list"); strings.Count(got, "\n") != 1 {
 		t.Errorf("lists %s", got)
 	}
+	c.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", acme)
+	for _, client := range []string{"Acme", acme.String()} {
+		c.refused(false, connect(client, key), "it was archived")
+	}
 }
