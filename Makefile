@@ -16,9 +16,9 @@ export GOFLAGS += -tags=$(TAGS)
 # Nor on a compiler of C, as releases do not: they share the cache too. The race detector needs C.
 export CGO_ENABLED ?= 0
 
-# make lint runs vet. Without tables for debuggers (-w) a test links in half the time. The
-# timeout is of a package, on a loaded machine.
-GOTEST = $(GO) test -vet=off -ldflags=-w -timeout 30m
+# make lint runs vet. Without tables for debuggers and symbols (-s) a test links in less than
+# half the time. The timeout is of a package, on a loaded machine.
+GOTEST = $(GO) test -vet=off -ldflags=-s -timeout 30m
 
 # A server that is named makes PostgreSQL's programs unnecessary.
 TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
@@ -57,7 +57,7 @@ test-fast: $(TEST_SERVER) ## run the tests of declarations and examples, or the 
 	$(if $(OPERATION),,$(GO) test ./v2/op ./docs)
 	$(GO) test ./v2 -run '$(if $(OPERATION),^Test($(MATRICES))$$/^$(subst .,\.,$(OPERATION))$$,^Test(Examples|CursorBindings|StatementsOfLists|StatementsOfReads)$$)'
 
-test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, made-up data and query plans
+test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, random histories and query plans
 	$(GOTEST) -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
 test-scale: $(TEST_SERVER) ## run the tests that take long: a pair of servers that fails over again and again

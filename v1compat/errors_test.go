@@ -293,7 +293,7 @@ var codeOf = map[int]domain.Code{
 // documented are the conditions of v1's own document, by route and status, as the messages
 // of their errors begin. Beside them are those of several routes: 401 and the scope's 403
 // are TestErrorMatrix's too, a client's 403 and a user's 404 TestNoProbing's, 429
-// TestBudget's, and 500 TestOutage's. TestSentEmails has the 403 of that route.
+// TestBudget's, and 500 TestInternalErrors'. TestSentEmails has the 403 of that route.
 var documented = map[string]map[int][]string{
 	"create-client": {400: {"company_name is required", "body must be"}},
 	"create-user": {400: {

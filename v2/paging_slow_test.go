@@ -9,6 +9,14 @@ import (
 	"partnerapi/v2/op"
 )
 
+// TestPagingStill walks every list of every table, in every sort, while nothing changes.
+func TestPagingStill(t *testing.T) {
+	t.Parallel()
+	for name, table := range pagedTables {
+		t.Run(name, func(t *testing.T) { walkStill(t, table) })
+	}
+}
+
 // TestPagingWhileRowsChange walks every list of every table while rows change.
 func TestPagingWhileRowsChange(t *testing.T) {
 	t.Parallel()

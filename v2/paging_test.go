@@ -119,38 +119,34 @@ func (w *pagedWalk) finish(t *testing.T) {
 	}
 }
 
-// TestPagingStill walks every list in every sort while nothing changes.
-func TestPagingStill(t *testing.T) {
+// TestPaging walks the lists of two tables in every sort: while nothing changes, while rows change, and in parallel.
+// The slow tests walk those of all tables.
+func TestPaging(t *testing.T) {
 	t.Parallel()
-	for name, table := range pagedTables {
-		t.Run(name, func(t *testing.T) {
-			p := newPagedTable(t, table, 60)
-			for _, l := range p.lists {
-				w := p.walk(l)
-				for !w.done {
-					again := *w
-					again.seen = map[string]int{}
-					w.step(t, 1+p.dice.IntN(40))
-					if p.dice.IntN(4) == 0 { // a cursor is not used up
-						again.step(t, 1+p.dice.IntN(40))
-					}
-				}
-				w.finish(t)
-				if len(w.seen) != len(w.steady) {
-					t.Errorf("%s: read %d rows of %d", l.name, len(w.seen), len(w.steady))
-				}
-			}
-		})
+	for _, name := range []string{"users", "deliveries"} {
+		t.Run(name, func(t *testing.T) { walkStill(t, pagedTables[name]) })
+		t.Run(name+" beside writers", func(t *testing.T) { walkWhileRowsChange(t, pagedTables[name]) })
+		t.Run(name+" in parallel", func(t *testing.T) { walkInParallel(t, pagedTables[name]) })
 	}
 }
 
-// TestPagingBesideWriters walks some lists while rows change; all of them are walked by
-// the slow tests.
-func TestPagingBesideWriters(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"users", "deliveries"} {
-		t.Run(name, func(t *testing.T) { walkWhileRowsChange(t, pagedTables[name]) })
-		t.Run(name+" in parallel", func(t *testing.T) { walkInParallel(t, pagedTables[name]) })
+// walkStill walks every list of a table while nothing changes.
+func walkStill(t *testing.T, table func(*pagedTable)) {
+	p := newPagedTable(t, table, 60)
+	for _, l := range p.lists {
+		w := p.walk(l)
+		for !w.done {
+			again := *w
+			again.seen = map[string]int{}
+			w.step(t, 1+p.dice.IntN(40))
+			if p.dice.IntN(4) == 0 { // a cursor is not used up
+				again.step(t, 1+p.dice.IntN(40))
+			}
+		}
+		w.finish(t)
+		if len(w.seen) != len(w.steady) {
+			t.Errorf("%s: read %d rows of %d", l.name, len(w.seen), len(w.steady))
+		}
 	}
 }
 
