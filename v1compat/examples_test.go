@@ -150,9 +150,11 @@ func (s *service) called(e *v2test.Examples, paths ...string) {
 func TestDescribed(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	document, err := s.facade.Document()
-	if err != nil {
-		t.Fatal(err)
+	for _, announced := range []bool{false, true} {
+		document, err := s.facade.document(announced)
+		if err != nil {
+			t.Fatal(err)
+		}
+		openapitest.CheckDescribed(t, document)
 	}
-	openapitest.CheckDescribed(t, document)
 }

@@ -77,11 +77,6 @@ func TestMistakesAreErrors(t *testing.T) {
 			Sort colour `query:"sort" default:"green"`
 		}
 	}
-	type inPath struct {
-		Path struct {
-			ID string `path:"id"`
-		}
-	}
 	type option struct {
 		N int `json:"n,string"`
 	}
@@ -97,7 +92,6 @@ func TestMistakesAreErrors(t *testing.T) {
 		"name: rule hexcolor has no schema": document(reflect.TypeFor[rule](), nil, false),
 		"name: rule enum":                   document(reflect.TypeFor[enumless](), nil, false),
 		"green":                             document(reflect.TypeFor[badDefault](), nil, false),
-		"path parameter":                    document(reflect.TypeFor[inPath](), nil, false),
 		"json option string":                document(none, reflect.TypeFor[option](), false),
 		"any: a interface {} has no schema": document(none, reflect.TypeFor[untyped](), false),
 		"needs a method JSONSchema":         document(none, reflect.TypeFor[sheet[opaque]](), false),
