@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -139,18 +140,32 @@ func (s start) arguments(port int) []string {
 	return args
 }
 
+// Ports from firstPort up to lastPort are below those that Linux and macOS give to connections and to listeners of port
+// 0. One of those would often be taken when the server starts again.
+const firstPort, lastPort = 20000, 32767
+
 // pickPort returns the configured port or, on the first try, the port of the last start if it is free, so that the URL
-// stays the same. Otherwise it returns any free port.
+// stays the same. Otherwise it returns a free port, chosen at random.
 func (s start) pickPort(try int) (int, error) {
 	if s.port != 0 {
 		return s.port, nil
 	}
 	if text, err := os.ReadFile(s.dir.portFile()); err == nil && try == 1 {
-		if l, err := net.Listen("tcp", "127.0.0.1:"+string(text)); err == nil {
-			return l.Addr().(*net.TCPAddr).Port, l.Close()
+		if port, err := freePort(string(text)); err == nil {
+			return port, nil
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 20 {
+		if port, err := freePort(strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort+1))); err == nil {
+			return port, nil
+		}
+	}
+	return freePort("0")
+}
+
+// freePort returns the port if it is free, or any free port for 0.
+func freePort(port string) (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:"+port)
 	if err != nil {
 		return 0, err
 	}
