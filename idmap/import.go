@@ -165,9 +165,9 @@ func refuseStaged(ctx context.Context, d *pg.DB, s *sheet) error {
 	return err
 }
 
-// move gives the staged objects their numbers, which refuseStaged has checked. It first retires their previous ones: a
-// file can swap numbers. If a number is that of a tombstone of another object, which v1 then never showed (retired_at =
-// 'epoch'), the tombstone gets a new one.
+// move gives the staged objects their numbers, which refuseStaged has checked. It first retires their previous ones, so
+// that a file can swap numbers. If a number is that of another object's tombstone, the tombstone gets a new one:
+// refuseStaged allows only those that v1 never showed (retired_at = 'epoch').
 func move(ctx context.Context, d *pg.DB) error {
 	for _, step := range []struct{ action, statement string }{
 		{"retire former numbers", `UPDATE id_registry AS r SET retired_at = clock_timestamp()

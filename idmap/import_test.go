@@ -287,8 +287,8 @@ func TestImportOverGroups(t *testing.T) {
 	}
 }
 
-// TestImportOverTombstonesOfPartners: a number that an import gives is no longer the deleted object's partner's; the
-// tombstone, which moves with that partner, stays its.
+// TestImportOverTombstonesOfPartners: an imported number loses the partner of the deleted object that had it. The
+// object's tombstone, which moves with the partner, keeps it.
 func TestImportOverTombstonesOfPartners(t *testing.T) {
 	t.Parallel()
 	db, r := registry(t)

@@ -15,7 +15,7 @@ var v1Tables = []table{
 	// that a policy shows. All ids are in one list, which PostgreSQL joins with id_registry. If the condition had a
 	// second part, PostgreSQL would search the list for each number.
 	{name: "id_registry", keep: true, rows: `t.id IN (
-			SELECT id FROM id_registry WHERE partner_id = $partner UNION ALL
+			SELECT id FROM id_registry WHERE partner_id = $partner AND retired_at IS NOT NULL UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL
 			SELECT id FROM collections WHERE client_id = ANY($clients) UNION ALL
 			SELECT id FROM groups WHERE client_id = ANY($clients) UNION ALL
