@@ -198,7 +198,7 @@ type enrolledRow struct {
 }
 
 // enrol makes, in one statement, the assignments of locked users that the query wanted selects. It stores the next due
-// courses, except of users who may have become dormant (rows with Dormant, and a UserID): theirs, and their scores, are
+// courses, except of users who may have become dormant (rows with Dormant): theirs, and their scores, are
 // computed at the end of the change. For notify it stores mail requests, whose ids (mailsOf) callers pass to SendMails.
 func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{

@@ -29,7 +29,7 @@ func (p *Optional[T]) MarkGiven() any {
 	return &p.Value
 }
 
-// Pointer returns a *T, as any for AnyOptional: a pointer to the value, or nil if the member is absent.
+// Pointer returns, for AnyOptional, a *T: a pointer to the value, or nil if the member is absent.
 func (p Optional[T]) Pointer() any {
 	if !p.Given {
 		return (*T)(nil)

@@ -162,7 +162,7 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 // Send writes, delivers and marks one leased mail. It starts the delivery only before startCtx ends, and marks the
 // outcome before markCtx ends. The outcome is empty if no attempt is counted. The error says why the mail will be
 // retried, or was not marked: one that was sent but not marked is Sent, and may go out again. A panic, also while
-// marking, is a failed attempt: else the mail could go out for ever.
+// marking, is a failed attempt: else the mail could go out for ever. Failed is also the outcome of an unwanted mail.
 func (d *Dispatcher) Send(startCtx, markCtx context.Context, l outbox.Lease) (Outcome, error) {
 	draft, err := domain.RecoverValue(startCtx, d.log, "write a mail", func() (Draft, error) {
 		return d.writers[l.Kind].Write(startCtx, l)

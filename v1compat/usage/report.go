@@ -90,7 +90,7 @@ type ReportQuery struct {
 	Keys []domain.KeyID
 }
 
-// Read reads a report. Keys that called only version 2 count only in its Days.
+// Read reads a report. Keys that called only version 2 count only in the report's Days.
 func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) {
 	first := domain.DateOf(query.Now).AddDays(1 - query.Days)
 	out := &Report{Days: make([]Day, query.Days)}

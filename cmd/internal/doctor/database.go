@@ -84,8 +84,8 @@ func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error,
 	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil) // nil: for a command
 }
 
-// checkPooler fails if serve refuses the pooler, and warns if queries through it are compiled (jit): sessions without a
-// pooler switch that off. For an embedded database its finding has no status.
+// checkPooler fails if serve refuses the pooler, and warns if queries through it are compiled (jit): behind a pooler in
+// transaction mode, sessions cannot switch that off. For an embedded database its finding has no status.
 func (e *examination) checkPooler(ctx context.Context) finding {
 	switch {
 	case e.poolerFault != nil:
