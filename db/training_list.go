@@ -146,8 +146,8 @@ func (t *Tenant) byWeek(e eitherPeriod) (all pg.Query) {
 	return all
 }
 
-// weeksOf selects the client's assignments for which the condition p holds, as a union of one query for each week or,
-// if p is openOnly and longer than fewWeeks, by one query. The index of p holds each week in the order of the list, so
+// weeksOf selects the client's assignments for which p, within a year, holds: a union of a query for each week or, if p
+// is openOnly (so closed) and longer than fewWeeks, one query. The index of p has each week in the list's order, so
 // PostgreSQL merges them and reads only a page.
 func (t *Tenant) weeksOf(p period) pg.Query {
 	completed := "a.completed_at"

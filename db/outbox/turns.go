@@ -3,9 +3,9 @@ package outbox
 import "strings"
 
 // nextInTurn returns an SQL item for LATERAL, alias f: the row after w (key, wrapped) of a cyclic walk over the UUID
-// keys of a table. It has the next greater key and that key's earliest due_at. After the greatest key the walk goes on
-// at the smallest one, with wrapped true from then on, and ends with the key began. Only rows of table, alias o, that
-// match where count.
+// keys of a table. It has the next greater key, whose branch LIMIT 1 takes first, or else the smallest, wrapped from
+// then on, and the key's earliest due_at. The walk ends with the value began. Only rows of table, alias o, that match
+// where count.
 func nextInTurn(table, key, where, began string) string {
 	return strings.NewReplacer("{table}", table, "{key}", key, "{where}", where, "{began}", began).Replace(`((
 		SELECT o.{key}, o.due_at, w.wrapped FROM {table} AS o WHERE {where} AND o.{key} > w.{key}

@@ -44,7 +44,7 @@ func (m *Maintainer) Run(ctx context.Context) {
 }
 
 // maintainIfDue maintains reports if that is due and no other process does it. The next maintenance is due after
-// maintainEvery, or at once if ctx ended, which is no failure. wait is the time until the next call.
+// maintainEvery, failed or not, or at once if ctx ended: an error is then returned, not recorded.
 func (m *Maintainer) maintainIfDue(ctx context.Context) (wait time.Duration, err error) {
 	l, err := m.db.ClaimPeriodic(ctx, db.ReportCare, leaseFor)
 	if err != nil || l == nil { // nil: not due, or another process does it

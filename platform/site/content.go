@@ -25,9 +25,9 @@ type content struct {
 	cacheControl string
 	// policy is the page's Content-Security-Policy; empty for the constant policy.
 	policy string
-	// dated is true if dates in the content are shifted at each request (see SampleDay).
-	dated bool
-	etag  string
+	// shiftsDates is true if dates in the content are shifted at each request (see SampleDay).
+	shiftsDates bool
+	etag        string
 	// compressed is the body in gzip; plain returns the uncompressed body for the rare callers without gzip.
 	compressed []byte
 	plain      func() []byte

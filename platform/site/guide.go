@@ -42,7 +42,7 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 // addGuidePages adds the pages of all guides, and the Markdown of those that are not for operators, with shifted dates.
 func (b *builder) addGuidePages() error {
 	for _, g := range b.Guides {
-		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).dated = true
+		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).shiftsDates = true
 	}
 	return errors.Join(b.addGuides(b.Guides, "guides"), b.addGuides(b.Operate, "operate"))
 }
@@ -85,7 +85,7 @@ func (b *builder) addLLMsText() {
 	for _, g := range b.Guides {
 		fmt.Fprintf(&full, "<!-- %s%s -->\n\n%s\n\n", SampleBase, g.Path, bytes.TrimSpace(g.source))
 	}
-	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).dated = true // guides have dates of samples
+	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).shiftsDates = true // guides have dates of samples
 }
 
 // fullText is the path of the text that contains all guides.

@@ -79,7 +79,7 @@ func (b *builder) add(kind string, p page, data any) error {
 	}
 
 	made := newContent("text/html; charset=utf-8", revalidated, b.Config.addRoot(whole.Bytes()))
-	made.dated = kind == "guide" && p.Section == "guides" // operators' guides keep their dates
+	made.shiftsDates = kind == "guide" && p.Section == "guides" // not operators' guides
 	if p.Reference != nil {
 		made.policy = scalarPolicy // the page of a reference loads Scalar
 	}

@@ -127,7 +127,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage { // which is served as a 404 only
-		if found.dated { // the dates of its samples are shifted
+		if found.shiftsDates {
 			state.days = daysSinceSample(s.config.now())
 		}
 		found.serve(s.config.Documents, state, w, r, http.StatusOK)

@@ -80,7 +80,7 @@ func (operations) Begun(ctx context.Context, version, operation, requestID strin
 	}
 }
 
-// Answered records the key and the kind of failure on a request's span.
+// Answered records the key's prefix and the kind of failure on a request's span.
 func (operations) Answered(ctx context.Context, key string, err error) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {

@@ -23,9 +23,9 @@ type objectPlace struct {
 	member string
 }
 
-// locations returns, by the id of each operation that creates objects, their place, for the header Location. The path
-// is that of the operation that reads such an object or, if there is none, that updates or else deletes it. An
-// operation without such a path is left out.
+// locations returns, by operation id, the place of what each creates, for the header Location. The path is that of the
+// operation that reads such an object, else updates, else deletes it. Operations without such a path, or without an id
+// in the output, are left out.
 func locations(set *op.Set) map[string]objectPlace {
 	places := map[string]objectPlace{}
 	for _, creating := range set.All() {
@@ -33,12 +33,12 @@ func locations(set *op.Set) map[string]objectPlace {
 			continue
 		}
 		output := creating.Output()
-		index := idIndex(output, true)
+		index := idIndex(output, true /* created */)
 		if index == nil {
 			continue
 		}
 		var place objectPlace
-		if holder := output.Field(index[0]); len(index) > 1 && !holder.Anonymous {
+		if holder := output.Field(index[0]); len(index) > 1 && !holder.Anonymous { // not embedded: nested
 			place.member = rule.WireName(holder) // the id is that of a member
 		}
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
