@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"partnerapi/db"
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
@@ -27,7 +26,7 @@ func TestDatabaseUnreachable(t *testing.T) {
 	cold := w.NewKey(w.tenant, bothScopes, nil)
 	idle(w)
 	server.Kill()
-	awaitOutage(t, w.DB)
+	w.AwaitOutage()
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		checkError(t, w.send(o, w.tenant.Key, w.ids()), domain.Unavailable)
 		checkError(t, w.send(o, cold, w.ids()), domain.Unavailable)
@@ -54,17 +53,6 @@ func TestDatabaseUnreachable(t *testing.T) {
 		}
 		t.Error("does not recover")
 	})
-}
-
-// awaitOutage returns when no connection of the pool answers any more: the
-// server's children outlive it by a moment.
-func awaitOutage(t *testing.T, d *db.DB) {
-	t.Helper()
-	for failed := 0; failed < 50; failed++ {
-		if d.Ping(t.Context()) == nil {
-			failed = 0
-		}
-	}
 }
 
 // idle leaves the service with several idle connections.

@@ -13,7 +13,8 @@ import (
 var v1Tables = []table{
 	// The current and former numbers of existing objects, of deleted objects, and of deleted collections and groups
 	// that a policy shows. All ids are in one list, which PostgreSQL joins with id_registry. If the condition had a
-	// second part, PostgreSQL would search the list for each number.
+	// second part, PostgreSQL would search the list for each number. A live number has no partner, unless an older
+	// import left that of a deleted object.
 	{name: "id_registry", keep: true, rows: `t.id IN (
 			SELECT id FROM id_registry WHERE partner_id = $partner AND retired_at IS NOT NULL UNION ALL
 			SELECT id FROM clients WHERE id = ANY($clients) UNION ALL

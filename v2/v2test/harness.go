@@ -243,3 +243,14 @@ func (s *Statements) During(fn func()) int {
 	fn()
 	return int(s.n.Load() - before)
 }
+
+// AwaitOutage returns when no connection of the pool answers any more: processes of a killed server outlive it by a
+// moment.
+func (h *Harness) AwaitOutage() {
+	h.T.Helper()
+	for failed := 0; failed < 50; failed++ { // in a row
+		if h.DB.Ping(h.T.Context()) == nil {
+			failed = 0
+		}
+	}
+}
