@@ -17,10 +17,12 @@ const (
 	NotFound        Code = "not_found"
 	Conflict        Code = "conflict"
 	PayloadTooLarge Code = "payload_too_large"
-	RequestTimeout  Code = "request_timeout"
-	RateLimited     Code = "rate_limited"
-	Internal        Code = "internal"
-	Unavailable     Code = "unavailable"
+	// UnsupportedEncoding means that the body has a content coding, such as gzip.
+	UnsupportedEncoding Code = "unsupported_encoding"
+	RequestTimeout      Code = "request_timeout"
+	RateLimited         Code = "rate_limited"
+	Internal            Code = "internal"
+	Unavailable         Code = "unavailable"
 	// Misdirected means that the key belongs to another cell (decisions 13).
 	Misdirected Code = "misdirected"
 )

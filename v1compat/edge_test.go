@@ -105,6 +105,31 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
+// TestContentEncoding verifies that v1 ignores Content-Encoding over plain JSON and otherwise names it, and that a byte
+// order mark at the start of a body is ignored (decisions 2.5).
+func TestContentEncoding(t *testing.T) {
+	t.Parallel()
+	engine, _ := oneRoute(t, func(context.Context) (*raw, error) { return &raw{}, nil })
+	const coded = "Content-Encoding must not be gzip unless the body is plain JSON"
+	for _, test := range []struct{ value, body, message string }{
+		{"gzip", `{"text":"x"}`, ""}, {"gzip", "\ufeff{}", ""}, {"", "\ufeff{}", ""}, {"identity", `{}`, ""},
+		{"gzip", "\x1f\x8b\x08\x00", coded}, {"utf-8, GZIP", `{"text":`, coded},
+		{"gzip", `[]`, "body must be a JSON object"}, {"gzip", "", "body must be a JSON object, but is empty"},
+		{"utf-8", `{"text":`, "body must be valid JSON in UTF-8"},
+	} {
+		r := httptest.NewRequest("POST", "/v1/try", strings.NewReader(test.body))
+		r.Header.Set("X-API-Key", "pk_demo_good")
+		r.Header.Set("Content-Encoding", test.value)
+		w := httptest.NewRecorder()
+		engine.ServeHTTP(w, r)
+		var got Error
+		status := map[bool]int{true: http.StatusOK, false: http.StatusBadRequest}[test.message == ""]
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != status || got.Message != test.message {
+			t.Errorf("%s over %q: got %d %s, want %d %q", test.value, test.body, w.Code, w.Body, status, test.message)
+		}
+	}
+}
+
 // slow is a body that takes a while to end.
 type slow struct{ io.Reader }
 

@@ -67,7 +67,7 @@ func TestSentEmails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := s.Do("POST", "/v1/sentemails", c.key, c.body)
 			if c.status != http.StatusOK {
-				envelope(t, name, r, c.status, codeOf[c.status], map[int]string{403: "this key has no access to the user", 404: "no such user"}[c.status])
+				envelope(t, name, r, c.status, codeOf[c.status], map[int]string{403: "this key has no access to the user", 404: "no such user, or this key has no access to it"}[c.status])
 				return
 			}
 			var p page

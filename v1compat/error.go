@@ -64,7 +64,7 @@ func (r *route) v1Name(field string) string {
 func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {
 	named := map[string]bool{}
 	for _, fault := range invalid.Fields {
-		if fault.Field == "body" || fault.Field == "query" {
+		if slices.Contains([]string{"body", "query", "Content-Encoding"}, fault.Field) {
 			return invalid
 		}
 		named[indexes.ReplaceAllString(fault.Field, "")] = true

@@ -107,7 +107,7 @@ func (s *scene) good(r *route) ask {
 }
 
 // bad is a request that a route refuses, beside its method the path and the
-// body, and the start of the message.
+// body, and the message.
 type bad struct{ path, body, message string }
 
 // bodies are bads of one path, by pairs of a body and a message.
@@ -119,19 +119,40 @@ func bodies(path string, pairs ...string) []bad {
 	return list
 }
 
-// badJSON are the bodies that are not a JSON object, and then more.
-func badJSON(path string, pairs ...string) []bad {
-	return append(bodies(path, ``, "body must be", `{`, "body must be", `[]`, "body must be", `null`, "body must be", `{} {}`, "body must be",
-		"{\"x\":\"\xff\"}", "body must be", `{"x":"\u0000"}`, "x must not hold a NUL"), bodies(path, pairs...)...)
+// badJSON are the bodies that are not a JSON object, and then more. missing is the message for an empty object, if that is
+// known before v2 is called; else empty.
+func badJSON(path, missing string, pairs ...string) []bad {
+	const noJSON, noObject = "body must be valid JSON in UTF-8", "body must be a JSON object"
+	noNUL := "x must not hold a NUL"
+	if missing != "" {
+		noNUL += "; " + missing
+		pairs = append([]string{`{}`, missing}, pairs...)
+	}
+	return append(bodies(path, ``, noObject+", but is empty", `{`, noJSON, `[]`, noObject, `null`, noObject,
+		`{} {}`, "body must be one JSON object and nothing after it", "{\"x\":\"\xff\"}", noJSON, `{"x":"\u0000"}`, noNUL,
+		`{"x":`+strings.Repeat("[", 2000), "body must not be nested deeper than 1000 levels",
+		"\ufeff[]", noObject), bodies(path, pairs...)...)
 }
 
+// The messages of several routes.
+const (
+	noUser       = "no such user, or this key has no access to it"
+	noCollection = "no such collection, or this key has no access to it"
+	noPolicy     = "no such policy, or this key has no access to it"
+	noReport     = "no such report, or this key has no access to it"
+	notNumber    = " must be an integer from 1 to 2147483647"
+	notTime      = " must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z"
+	notMoment    = " must be a timestamp such as 2026-01-31T08:00:00Z, or a date such as 2026-01-31"
+	notV1Message = " must be one of training-invite, phishing, phish-reminder, certificate, monthly-report"
+)
+
 func tooLarge(path string) []bad {
-	return bodies(path, `{"x":"`+strings.Repeat("x", op.MaxBody)+`"}`, "the body is larger")
+	return bodies(path, `{"x":"`+strings.Repeat("x", op.MaxBody)+`"}`, "the body is larger than 1 MiB")
 }
 
 // badWindow are the bads of a list's window.
 func badWindow(path string) []bad {
-	return []bad{{path + "?limit=x", "", "limit must be"}, {path + "?offset=-1", "", "offset must be"}, {path + "?offset=x", "", "offset must be"}}
+	return []bad{{path + "?limit=x", "", "limit must be an integer"}, {path + "?offset=-1", "", "offset must be at least 0"}, {path + "?offset=x", "", "offset must be an integer"}}
 }
 
 // bads are the requests that each route refuses, with each status that is its own.
@@ -140,43 +161,43 @@ func (s *scene) bads() map[string]map[int][]bad {
 	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
 	all := map[string]map[int][]bad{
 		"exchange-ids": badExchanges(), "start-rehearsal": badRehearsals(),
-		"partner": {400: {{"/v1/partner?a=%zz", "", "query is not well-formed"}, {"/v1/partner?a=1;b=2", "", "query is not well-formed"}}},
-		"clients": {400: append(badWindow("/v1/clients"), bad{"/v1/clients?ids=x", "", "ids must be"})},
+		"partner": {400: {{"/v1/partner?a=%zz", "", "query is not well-formed: each % must begin an escape, and & must part the parameters"}, {"/v1/partner?a=1;b=2", "", "query is not well-formed: each % must begin an escape, and & must part the parameters"}}},
+		"clients": {400: append(badWindow("/v1/clients"), bad{"/v1/clients?ids=x", "", "ids must be a list of integers from 1 to 2147483647"})},
 		"create-client": {
-			400: badJSON("/v1/clients", `{}`, "company_name is required", `{"company_name":null}`, "company_name is required",
+			400: badJSON("/v1/clients", "company_name is required", `{"company_name":null}`, "company_name is required",
 				`{"company_name":" "}`, "company_name must not be blank", `{"company_name":7}`, "company_name must be a string", `{"name":"New"}`, "company_name is required",
 				`{"company_name":"`+long[:402]+`"}`, "company_name must be at most 200 characters", `{"company_name":"a\u0000"}`, "company_name must not hold a NUL"),
-			409: bodies("/v1/clients", `{"company_name":"CLIENT"}`, "a client with this name"),
+			409: bodies("/v1/clients", `{"company_name":"CLIENT"}`, "a client with this name already exists"),
 			413: tooLarge("/v1/clients"),
 		},
 		"users": {400: append(badWindow(users), bad{users + "?status=gone", "", "status must be one of active, inactive, all"},
-			bad{"/v1/clients/0/users", "", "client_id must be"})},
+			bad{"/v1/clients/0/users", "", "client_id" + notNumber})},
 		"create-user": {
-			400: append(badJSON(users, `{}`, "email is required", `{"email":null}`, "email is required", `{"email":""}`, "email is required",
-				`{"email":"nobody"}`, "email must be an email address", `{"email":"`+email+`"}`, "email must be",
-				`{"email":"a@example.com","role":"boss"}`, "role must be one of admin, executive, hr, finance, standard", `{"email":"a@example.com","role":7}`, "role must be",
-				`{"email":"a@example.com","role":""}`, "role must be one of", `{"email":"a@example.com","preferred_language":""}`, "preferred_language must be one of",
-				`{"email":"a@example.com","collection_id":""}`, "collection_id must be an integer", `{"email":" ","first_name":"`+long+`"}`, "email must not be blank; first_name must be at most 200",
+			400: append(badJSON(users, "email is required", `{"email":null}`, "email is required", `{"email":""}`, "email is required",
+				`{"email":"nobody"}`, "email must be an email address", `{"email":"`+email+`"}`, "email must be at most 254 characters",
+				`{"email":"a@example.com","role":"boss"}`, "role must be one of admin, executive, hr, finance, standard", `{"email":"a@example.com","role":7}`, "role must be a string",
+				`{"email":"a@example.com","role":""}`, "role must be one of admin, executive, hr, finance, standard", `{"email":"a@example.com","preferred_language":""}`, "preferred_language must be one of en, es, fr-ca",
+				`{"email":"a@example.com","collection_id":""}`, "collection_id"+notNumber, `{"email":" ","first_name":"`+long+`"}`, "email must not be blank; first_name must be at most 200 characters",
 				`{"email":"nobody","role":"boss"}`, "role must be one of admin, executive, hr, finance, standard; email must be an email address",
 				`{"collection_id":"x"}`, "collection_id must be an integer from 1 to 2147483647; email is required",
-				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of en, es, fr-ca", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200",
-				`{"email":"a@example.com","last_name":[]}`, "last_name must be a string", `{"email":"a@example.com","department":"`+long+`"}`, "department must be at most 500",
-				`{"email":"a@example.com","job_title":"`+long+`"}`, "job_title must be at most 500", `{"email":"a@example.com","manager_email":"x"}`, "manager_email must be an email address",
+				`{"email":"a@example.com","preferred_language":"fr"}`, "preferred_language must be one of en, es, fr-ca", `{"email":"a@example.com","first_name":"`+long+`"}`, "first_name must be at most 200 characters",
+				`{"email":"a@example.com","last_name":[]}`, "last_name must be a string", `{"email":"a@example.com","department":"`+long+`"}`, "department must be at most 500 characters",
+				`{"email":"a@example.com","job_title":"`+long+`"}`, "job_title must be at most 500 characters", `{"email":"a@example.com","manager_email":"x"}`, "manager_email must be an email address",
 				`{"email":"a@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client",
 				`{"email":"first@example.com","collection_id":2147483647}`, "collection_id is not a collection of this client", // checked before the clash
 				`{"email":"a@example.com","collection_id":`+s.foreignCollection+`}`, "collection_id is not a collection of this client",
-				`{"email":"a@example.com","collection_id":"`+s.collection+`"}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":0}`, "collection_id must be an integer",
-				`{"email":"a@example.com","collection_id":1.0}`, "collection_id must be an integer", `{"email":"a@example.com","collection_id":1e0}`, "collection_id must be an integer",
-				`{"email":"a@example.com","collection_id":{}}`, "collection_id must be an integer"),
-				bad{"/v1/clients/007/users", `{"email":"a@example.com"}`, "client_id must be"}),
-			409: bodies(users, `{"email":"FIRST@example.com"}`, "a user with this email"),
+				`{"email":"a@example.com","collection_id":"`+s.collection+`"}`, "collection_id"+notNumber, `{"email":"a@example.com","collection_id":0}`, "collection_id"+notNumber,
+				`{"email":"a@example.com","collection_id":1.5}`, "collection_id"+notNumber, `{"email":"a@example.com","collection_id":1e-1}`, "collection_id"+notNumber,
+				`{"email":"a@example.com","collection_id":{}}`, "collection_id"+notNumber),
+				bad{"/v1/clients/007/users", `{"email":"a@example.com"}`, "client_id" + notNumber}),
+			409: bodies(users, `{"email":"FIRST@example.com"}`, "a user with this email already exists for this client"),
 			413: tooLarge(users),
 		},
 		"update-user": {
-			400: badJSON(user, `{}`, "body must name at least one field", `{"email":"x@example.com"}`, "body must name", `{"status":null,"role":null}`, "body must name",
-				`{"status":""}`, "status must be one of active, inactive", `{"status":"active","role":""}`, "role must be one of", `{"status":"active","preferred_language":""}`, "preferred_language must be one of",
-				`{"status":"gone"}`, "status must be one of", `{"status":true}`, "status must be",
-				`{"role":"boss"}`, "role must be one of", `{"status":"active","preferred_language":"de"}`, "preferred_language must be one of"),
+			400: badJSON(user, "", `{}`, "body must name at least one field to change", `{"email":"x@example.com"}`, "body must name at least one field to change", `{"status":null,"role":null}`, "body must name at least one field to change",
+				`{"status":""}`, "status must be one of active, inactive", `{"status":"active","role":""}`, "role must be one of admin, executive, hr, finance, standard", `{"status":"active","preferred_language":""}`, "preferred_language must be one of en, es, fr-ca",
+				`{"status":"gone"}`, "status must be one of active, inactive", `{"status":true}`, "status must be a string",
+				`{"role":"boss"}`, "role must be one of admin, executive, hr, finance, standard", `{"status":"active","preferred_language":"de"}`, "preferred_language must be one of en, es, fr-ca"),
 			404: nobodies("", `{"status":"active"}`),
 			413: tooLarge(user),
 		},
@@ -189,7 +210,7 @@ func (s *scene) bads() map[string]map[int][]bad {
 // nobodies are requests for users who do not exist.
 func nobodies(path, body string) (list []bad) {
 	for _, id := range []string{unusedID, "00000000-0000-0000-0000-000000000000", "x", "usr_01jhz5q7rgec7t3vfd9w8x2k4m"} {
-		list = append(list, bad{"/v1/users/" + id + path, body, "no such user"})
+		list = append(list, bad{"/v1/users/" + id + path, body, noUser})
 	}
 	return list
 }
@@ -201,44 +222,44 @@ func (s *scene) badParts() map[string]map[int][]bad {
 	members, nowhere, foreign := collections+"/"+s.collection+"/members", collections+"/2147483647/members", collections+"/"+s.foreignCollection+"/members"
 	add := `{"user_infima_id":"` + s.user + `"}`
 	return map[string]map[int][]bad{
-		"collections": {400: append(badWindow(collections), bad{"/v1/clients/0/collections", "", "client_id must be"})},
+		"collections": {400: append(badWindow(collections), bad{"/v1/clients/0/collections", "", "client_id" + notNumber})},
 		"create-collection": {
-			400: badJSON(collections, `{}`, "name is required", `{"name":null}`, "name is required", `{"name":" "}`, "name must not be blank", `{"name":7}`, "name must be a string",
-				`{"name":"`+strings.Repeat("é", 201)+`"}`, "name must be at most 200 characters", `{"name":"x","description":"`+strings.Repeat("é", 2001)+`"}`, "description must be at most 2000"),
-			409: bodies(collections, `{"name":"OWN"}`, "a collection with this name"),
+			400: badJSON(collections, "name is required", `{"name":null}`, "name is required", `{"name":" "}`, "name must not be blank", `{"name":7}`, "name must be a string",
+				`{"name":"`+strings.Repeat("é", 201)+`"}`, "name must be at most 200 characters", `{"name":"x","description":"`+strings.Repeat("é", 2001)+`"}`, "description must be at most 2000 characters"),
+			409: bodies(collections, `{"name":"OWN"}`, "a collection with this name already exists for this client"),
 			413: tooLarge(collections),
 		},
 		"collection-members": {
-			400: append(badWindow(members), bad{collections + "/007/members", "", "collection_id must be"}),
-			404: {{nowhere, "", "no such collection"}, {foreign, "", "no such collection"}},
+			400: append(badWindow(members), bad{collections + "/007/members", "", "collection_id" + notNumber}),
+			404: {{nowhere, "", noCollection}, {foreign, "", noCollection}},
 		},
 		"add-collection-member": {
-			400: badJSON(members, `{}`, "user_infima_id is required", `{"user_infima_id":null}`, "user_infima_id is required", `{"user_infima_id":" "}`, "user_infima_id is required", `{"user_infima_id":7}`, "user_infima_id must be a string"),
-			404: append(bodies(members, `{"user_infima_id":"`+unusedID+`"}`, "no such user", `{"user_infima_id":"x"}`, "no such user", `{"user_infima_id":"`+s.siblingUser+`"}`, "no such user"),
-				bad{nowhere, add, "no such collection"}, bad{foreign, add, "no such collection"}),
+			400: badJSON(members, "user_infima_id is required", `{"user_infima_id":null}`, "user_infima_id is required", `{"user_infima_id":" "}`, "user_infima_id is required", `{"user_infima_id":7}`, "user_infima_id must be a string"),
+			404: append(bodies(members, `{"user_infima_id":"`+unusedID+`"}`, noUser, `{"user_infima_id":"x"}`, noUser, `{"user_infima_id":"`+s.siblingUser+`"}`, noUser),
+				bad{nowhere, add, noCollection}, bad{foreign, add, noCollection}),
 			413: tooLarge(members),
 		},
 		"remove-collection-member": {
-			400: {{collections + "/x/members/" + s.user, "", "collection_id must be"}},
-			404: {{members + "/" + unusedID, "", "the user is not a member"}, {members + "/x", "", "the user is not a member"}, {members + "/" + s.siblingUser, "", "the user is not a member"},
-				{nowhere + "/" + s.user, "", "no such collection"}, {foreign + "/" + s.user, "", "no such collection"}},
+			400: {{collections + "/x/members/" + s.user, "", "collection_id" + notNumber}},
+			404: {{members + "/" + unusedID, "", "the user is not a member of this collection"}, {members + "/x", "", "the user is not a member of this collection"}, {members + "/" + s.siblingUser, "", "the user is not a member of this collection"},
+				{nowhere + "/" + s.user, "", noCollection}, {foreign + "/" + s.user, "", noCollection}},
 		},
-		"policies": {400: append(badWindow(policies), bad{"/v1/clients/0/policies", "", "client_id must be"})},
+		"policies": {400: append(badWindow(policies), bad{"/v1/clients/0/policies", "", "client_id" + notNumber})},
 		"policy-users": {
 			400: append(badWindow(policies+"/"+s.policy+"/users"), bad{policies + "/" + s.policy + "/users?status=gone", "", "status must be one of signed, unsigned, all"},
-				bad{policies + "/0/users", "", "policy_id must be"}),
-			404: {{policies + "/2147483647/users", "", "no such policy"}, {policies + "/" + s.foreignPolicy + "/users", "", "no such policy"}},
+				bad{policies + "/0/users", "", "policy_id" + notNumber}),
+			404: {{policies + "/2147483647/users", "", noPolicy}, {policies + "/" + s.foreignPolicy + "/users", "", noPolicy}},
 		},
-		"exposures": {403: {{"/v1/clients/" + s.number(s.sibling) + "/darkweb/exposures", "", "Dark Web Monitoring is not enabled"}}, 400: append(badWindow(exposures), bad{exposures + "?start=0000-01-01T00:00:00Z", "", "start must be"}, bad{exposures + "?start=x", "", "start must be a timestamp"}, bad{exposures + "?start=2026-02-30", "", "start must be a timestamp"},
-			bad{exposures + "?end=x", "", "end must be a timestamp"}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must be before end"},
+		"exposures": {403: {{"/v1/clients/" + s.number(s.sibling) + "/darkweb/exposures", "", "Dark Web Monitoring is not enabled for this client"}}, 400: append(badWindow(exposures), bad{exposures + "?start=0000-01-01T00:00:00Z", "", "start" + notMoment}, bad{exposures + "?start=x", "", "start" + notMoment}, bad{exposures + "?start=2026-02-30", "", "start" + notMoment},
+			bad{exposures + "?end=x", "", "end" + notMoment}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must be before end"},
 			bad{exposures + "?start=2026-02-01T00:00:01Z&end=2026-02-01T00:00:00Z", "", "start must be before end"})},
-		"reports": {400: append(badWindow(client+"/reports"), bad{"/v1/clients/0/reports", "", "client_id must be"})},
+		"reports": {400: append(badWindow(client+"/reports"), bad{"/v1/clients/0/reports", "", "client_id" + notNumber})},
 		"download-report": {
-			400: append(badWindow(client+"/reports/"+s.report), bad{client + "/reports/0", "", "report_id must be"}, bad{client + "/reports/007", "", "report_id must be"},
-				bad{client + "/reports/x", "", "report_id must be"}, bad{client + "/reports/2147483648", "", "report_id must be"}),
-			404: {{client + "/reports/2147483647", "", "no such report"}, {client + "/reports/" + s.foreignReport, "", "no such report"}},
+			400: append(badWindow(client+"/reports/"+s.report), bad{client + "/reports/0", "", "report_id" + notNumber}, bad{client + "/reports/007", "", "report_id" + notNumber},
+				bad{client + "/reports/x", "", "report_id" + notNumber}, bad{client + "/reports/2147483648", "", "report_id" + notNumber}),
+			404: {{client + "/reports/2147483647", "", noReport}, {client + "/reports/" + s.foreignReport, "", noReport}},
 		},
-		"usage": {400: {{"/v1/usage?days=x", "", "days must be"}, {"/v1/usage?days=0", "", "days must be between 1 and 400"},
+		"usage": {400: {{"/v1/usage?days=x", "", "days must be an integer"}, {"/v1/usage?days=0", "", "days must be between 1 and 400"},
 			{"/v1/usage?days=401", "", "days must be between 1 and 400"}}},
 		"training": {400: badWindow(user + "/training"), 404: nobodies("/training", "")},
 		"phishing": {400: badWindow(user + "/phishing"), 404: nobodies("/phishing", "")},
@@ -252,36 +273,37 @@ func (s *scene) badMail() map[string]map[int][]bad {
 	infima := `"user_infima_id":"` + s.user + `"`
 	return map[string]map[int][]bad{
 		"sentemails": {
-			400: append(badJSON(emails, `{}`, "user_infima_id is required", `{"user_infima_id":null,"email_address":null}`, "user_infima_id is required", `{"email_address":" "}`, "user_infima_id is required",
-				`{"user_infima_id":"x"}`, "user_infima_id must be", `{"user_infima_id":7}`, "user_infima_id must be", `{"user_infima_id":"","email_address":"first@example.com"}`, "user_infima_id must be a UUID",
-				`{`+infima+`,"start_time":""}`, "start_time must be", `{`+infima+`,"message_types":[""]}`, "message_types[0] must be one of", `{`+infima+`,"message_types":""}`, "message_types must be",
+			400: append(badJSON(emails, "", `{}`, "user_infima_id is required unless an email address is given", `{"user_infima_id":null,"email_address":null}`, "user_infima_id is required unless an email address is given", `{"email_address":" "}`, "user_infima_id is required unless an email address is given",
+				`{"user_infima_id":"x"}`, "user_infima_id must be a UUID", `{"user_infima_id":7}`, "user_infima_id must be the id of a user", `{"user_infima_id":"","email_address":"first@example.com"}`, "user_infima_id must be a UUID",
+				`{`+infima+`,"start_time":""}`, "start_time"+notTime, `{`+infima+`,"message_types":[""]}`, "message_types[0]"+notV1Message, `{`+infima+`,"message_types":""}`, "message_types must be an array",
 				`{"email_address":7}`, "email_address must be a string", `{`+infima+`,"message_types":"phishing"}`, "message_types must be an array",
-				`{`+infima+`,"message_types":["phishing","welcome"]}`, "message_types[1] must be one of training-invite", `{`+infima+`,"message_types":[null]}`, "message_types[0] must",
-				`{`+infima+`,"start_time":"yesterday"}`, "start_time must be", `{`+infima+`,"start_time":7}`, "start_time must be"),
-				bad{emails + "?limit=x", `{` + infima + `}`, "limit must be"}, bad{emails + "?offset=-1", `{` + infima + `}`, "offset must be"}),
-			404: bodies(emails, `{"user_infima_id":"`+unusedID+`"}`, "no such user", `{"user_infima_id":"00000000-0000-0000-0000-000000000000"}`, "no such user",
-				`{"user_infima_id":"`+unusedID+`","email_address":"first@example.com"}`, "no such user", `{"email_address":"nobody@example.com"}`, "no such user", `{"email_address":"nobody"}`, "no such user"),
+				`{`+infima+`,"message_types":["phishing","welcome"]}`, "message_types[1]"+notV1Message, `{`+infima+`,"message_types":[null]}`, "message_types[0] must not be null",
+				`{`+infima+`,"start_time":"yesterday"}`, "start_time"+notTime, `{`+infima+`,"start_time":7}`, "start_time"+notTime),
+				bad{emails + "?limit=x", `{` + infima + `}`, "limit must be an integer"}, bad{emails + "?offset=-1", `{` + infima + `}`, "offset must be at least 0"}),
+			404: bodies(emails, `{"user_infima_id":"`+unusedID+`"}`, noUser, `{"user_infima_id":"00000000-0000-0000-0000-000000000000"}`, noUser,
+				`{"user_infima_id":"`+unusedID+`","email_address":"first@example.com"}`, noUser, `{"email_address":"nobody@example.com"}`, noUser, `{"email_address":"nobody"}`, noUser),
 			413: tooLarge(emails),
 		},
 		"sendphishing": {
-			400: badJSON(sends, `{}`, "user_id is required", `{"user_id":null,`+template+`}`, "user_id is required", `{"user_id":"",`+template+`}`, "user_id must be a UUID", `{"user_id":""}`, "user_id must be a UUID; phishing_template is required", `{"user_id":"`+s.user+`","phishing_template":""}`, "phishing_template must be",
-				`{`+user+`,`+template+`,"send_time":""}`, "send_time must be",
-				`{`+user+`}`, "phishing_template is required", `{"user_id":"`+unusedID+`"}`, "phishing_template is required", `{`+user+`,"phishing_template":2147483647}`, "phishing_template is not a phishing template", `{`+user+`,"phishing_template":"x"}`, "phishing_template must be",
-				`{`+user+`,`+template+`,"send_time":"x"}`, "send_time must be", `{"user_id":"`+s.inactive+`",`+template+`}`, "user_id "),
-			404: bodies(sends, `{"user_id":"`+unusedID+`",`+template+`}`, "no such user"),
+			400: badJSON(sends, "user_id is required; phishing_template is required", `{"user_id":null,`+template+`}`, "user_id is required", `{"user_id":"",`+template+`}`, "user_id must be a UUID", `{"user_id":""}`, "user_id must be a UUID; phishing_template is required", `{"user_id":"`+s.user+`","phishing_template":""}`, "phishing_template"+notNumber,
+				`{`+user+`,`+template+`,"send_time":""}`, "send_time"+notTime,
+				`{`+user+`}`, "phishing_template is required", `{"user_id":"`+unusedID+`"}`, "phishing_template is required", `{`+user+`,"phishing_template":2147483647}`, "phishing_template is not a phishing template", `{`+user+`,"phishing_template":"x"}`, "phishing_template"+notNumber,
+				`{`+user+`,`+template+`,"send_time":"x"}`, "send_time"+notTime, `{"user_id":"`+s.inactive+`",`+template+`}`, "user_id is an inactive user"),
+			404: bodies(sends, `{"user_id":"`+unusedID+`",`+template+`}`, noUser),
 			413: tooLarge(sends),
 		},
 	}
 }
 
-// envelope fails the test unless the answer is an error as v1 writes it.
+// envelope fails the test unless the answer is an error as v1 writes it, with the whole message.
 func envelope(t *testing.T, where string, r v2test.Response, status int, code domain.Code, message string) {
 	t.Helper()
 	body := r.JSON()
 	text, _ := body["message"].(string)
-	if r.Status != status || body["status"] != float64(status) || body["error"] != string(code) || !strings.HasPrefix(text, message) ||
+	if r.Status != status || body["status"] != float64(status) || body["error"] != string(code) || text != message ||
 		body["request_id"] != r.Header.Get("X-Request-Id") || len(body) != 4 {
 		t.Errorf("%s: %d %s, not %d %s %q", where, r.Status, r.Body, status, code, message)
+
 	}
 }
 
@@ -361,16 +383,16 @@ func TestErrorMatrix(t *testing.T) {
 		good := s.good(r)
 		for _, query := range []string{"?ids=1;2", "?status=inactive;x=1", "?start=%zz", "?x=%"} {
 			where := r.ID + query
-			envelope(t, where, s.Do(r.Method, good.path+query, s.Key, good.body), 400, domain.InvalidRequest, "query is not well-formed")
+			envelope(t, where, s.Do(r.Method, good.path+query, s.Key, good.body), 400, domain.InvalidRequest, "query is not well-formed: each % must begin an escape, and & must part the parameters")
 		}
-		envelope(t, r.ID, s.Do(r.Method, good.path, "", good.body), 401, domain.Unauthorized, "send an API key")
-		envelope(t, r.ID, s.Do(r.Method, good.path, "pk_wrong", good.body), 401, domain.Unauthorized, "the API key is unknown")
+		envelope(t, r.ID, s.Do(r.Method, good.path, "", good.body), 401, domain.Unauthorized, "send an API key in the header X-API-Key")
+		envelope(t, r.ID, s.Do(r.Method, good.path, "pk_wrong", good.body), 401, domain.Unauthorized, "the API key is unknown, expired or revoked")
 		lacking := map[domain.Scope]string{domain.Read: writeOnly, domain.Write: readOnly}[r.operation.Meta().Scope]
-		envelope(t, r.ID, s.Do(r.Method, good.path, lacking, "{"), 403, domain.Forbidden, "this key lacks the scope")
+		envelope(t, r.ID, s.Do(r.Method, good.path, lacking, "{"), 403, domain.Forbidden, "this key lacks the scope "+string(r.operation.Meta().Scope))
 		s.Do(r.Method, good.path, s.Key, good.body).Want(r.Status)
-		envelope(t, r.ID, s.Do("PATCH", good.path, s.Key, good.body), 404, domain.NotFound, "no such operation")
+		envelope(t, r.ID, s.Do("PATCH", good.path, s.Key, good.body), 404, domain.NotFound, "no such operation; see /v1/openapi.yaml")
 	}
-	envelope(t, "unknown", s.Get("/v1/nothing", s.Key), 404, domain.NotFound, "no such operation")
+	envelope(t, "unknown", s.Get("/v1/nothing", s.Key), 404, domain.NotFound, "no such operation; see /v1/openapi.yaml")
 }
 
 // TestNoProbing: a client that is unknown, archived, another partner's or beyond
@@ -412,7 +434,7 @@ func TestNoProbing(t *testing.T) {
 			r := s.route(id)
 			good := s.good(r)
 			path, body := strings.ReplaceAll(good.path, s.user, c.user), strings.ReplaceAll(good.body, s.user, c.user)
-			envelope(t, id+" of "+name, s.Do(r.Method, path, c.key, body), 404, domain.NotFound, "no such user")
+			envelope(t, id+" of "+name, s.Do(r.Method, path, c.key, body), 404, domain.NotFound, noUser)
 		}
 	}
 	envelope(t, "create with a subset", s.Do("POST", "/v1/clients", subset, `{"company_name":"x"}`), 403, domain.Forbidden, "this operation needs a key with access to all clients")
@@ -429,13 +451,13 @@ func TestBudget(t *testing.T) {
 	for _, r := range s.facade.routes {
 		good := s.good(r)
 		got := s.Do(r.Method, good.path, s.Key, good.body)
-		envelope(t, r.ID, got, 429, domain.RateLimited, "more than 3 requests a minute")
+		envelope(t, r.ID, got, 429, domain.RateLimited, "more than 3 requests a minute with this key")
 		if after := got.Header.Get("Retry-After"); after != "60" {
 			t.Errorf("%s: Retry-After is %q", r.ID, after)
 		}
 	}
 	s.Get("/v1/partner", "").Want(401)
 	s.Get("/v2/partner", "").Want(401)
-	envelope(t, "no key", s.Get("/v1/partner", ""), 429, domain.RateLimited, "more than 2 requests a minute")
+	envelope(t, "no key", s.Get("/v1/partner", ""), 429, domain.RateLimited, "more than 2 requests a minute without a valid key from this address")
 	s.Get("/v1/openapi.yaml", "").Want(200)
 }

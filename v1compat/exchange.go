@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/domain"
+	"partnerapi/domain/rule"
 	"partnerapi/idmap"
 	"partnerapi/v2/api"
 )
@@ -178,6 +179,9 @@ func (n naming) parseValue(value jsontext.Value) candidate {
 		}
 	case n.kind != 0 && (value.Kind() == '0' || value.Kind() == '"' && n.quoted):
 		var ref idmap.Ref[domain.ClientKind] // all kinds have this form
+		if value.Kind() == '0' {
+			text = rule.PlainInteger(text)
+		}
 		if ref.UnmarshalText([]byte(text)) == nil {
 			m.isID, m.number = true, ref.Number
 		}

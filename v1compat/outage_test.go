@@ -25,7 +25,7 @@ func TestOutage(t *testing.T) {
 	s.AwaitOutage()
 	for range 3 {
 		s.each(func(r *route, got v2test.Response) {
-			envelope(t, r.ID, got, 503, domain.Unavailable, "temporarily offline")
+			envelope(t, r.ID, got, 503, domain.Unavailable, "temporarily offline; try again later")
 		})
 	}
 	server.Start()

@@ -69,6 +69,12 @@ func TestIDs(t *testing.T) {
 		"?ids=" + n[4] + ",2147483647":          n[4:5],
 		"?ids=" + many + "," + n[1]:             n[:2],
 		"?ids=" + n[0] + "," + n[1] + "&x=%2C1": n[:2],
+		"?ids[]=" + n[2] + "&ids[]=" + n[0]:     {n[0], n[2]},
+		"?ids[0]=" + n[2] + "&ids[1]=" + n[0]:   {n[0], n[2]},
+		"?ids%5B%5D=" + n[2] + "&ids=" + n[0]:   {n[0], n[2]},
+		"?ids[]=":                               {},
+		"?ids[a]=" + n[0]:                       n[:5], // ignored, as any unknown parameter
+		"?limit[]=1&offset[0]=3":                n[:5],
 	} {
 		p := s.list("/v1/clients"+query, tenant.Key)
 		got := []string{}
@@ -81,12 +87,21 @@ func TestIDs(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"x", "1.0", "1e3", "1,x", "1%3B2", "cli_01jhz5q7rgec7t3vfd9w8x2k4m", "0x1", "1%002", "%FF",
-		"0", "-3", "007", "+7", "%2B7", "1,%202", "-0", "2147483648", "1,99999999999999999999", many + "," + many, many + ",1&ids=1",
+		"0", "-3", "007", "+7", "%2B7", "1,%202", "-0", "2147483648", "1,99999999999999999999", "&ids[]=x", "&ids[0]=1.0", many + "," + many, many + ",1&ids=1",
 	} {
 		if _, err := clientsPage("ids=" + bad); !strings.HasPrefix(fmt.Sprint(err), "invalid_request: ids ") {
 			t.Errorf("ids=%.40s: %v", bad, err)
 		}
 	}
+}
+
+// TestIntegersWithFractions verifies that an integer of a body may have a fraction of zero, as in JSON Schema.
+func TestIntegersWithFractions(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setup{})
+	s.Do("POST", "/v1/clients/"+s.clientNo+"/users", s.Key, `{"email":"new@example.com","collection_id":`+s.collection+`.0}`).Want(201)
+	s.Do("POST", "/v1/sendphishing", s.Key, `{"user_id":"`+s.user+`","phishing_template":`+s.template+`e0}`).Want(s.route("sendphishing").Status)
+	s.Do("POST", "/v1/rehearsal", s.Key, `{"minutes":1.0}`).Want(200)
 }
 
 // clientsPage is the page of clients that a query asks for.

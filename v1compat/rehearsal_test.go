@@ -17,8 +17,8 @@ const rehearsalPath = "/v1/rehearsal"
 // badRehearsals are the bads of the start of a rehearsal.
 func badRehearsals() map[int][]bad {
 	return map[int][]bad{
-		400: badJSON(rehearsalPath, `{}`, "minutes is required", `{"minutes":null}`, "minutes is required", `{"minutes":0}`, "minutes must be between 1 and 60",
-			`{"minutes":61}`, "minutes must be between 1 and 60", `{"minutes":-1}`, "minutes must be between 1 and 60", `{"minutes":1e9}`, "minutes must be",
+		400: badJSON(rehearsalPath, "minutes is required", `{"minutes":null}`, "minutes is required", `{"minutes":0}`, "minutes must be between 1 and 60",
+			`{"minutes":61}`, "minutes must be between 1 and 60", `{"minutes":-1}`, "minutes must be between 1 and 60", `{"minutes":1e9}`, "minutes must be between 1 and 60",
 			`{"minutes":1.5}`, "minutes must be an integer", `{"minutes":"10"}`, "minutes must be an integer", `{"minutes":[]}`, "minutes must be an integer"),
 		413: tooLarge(rehearsalPath),
 	}
@@ -44,7 +44,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	got := s.Get("/v1/clients", s.Key) // TestPhases has all routes
 	envelope(t, "in a rehearsal", got, http.StatusGone, codeGone,
-		"version 1 is switched off for this key until 2026-06-15T13:01:00Z, as a rehearsal that DELETE /v1/rehearsal ends: call ")
+		"version 1 is switched off for this key until 2026-06-15T13:01:00Z, as a rehearsal that DELETE /v1/rehearsal ends: call GET /v2/clients in its place; see /docs/migrating/clients#get-v1clients")
 	if retry := got.Header.Get("Retry-After"); retry != "3600" {
 		t.Errorf("Retry-After is %q", retry)
 	}

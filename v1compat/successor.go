@@ -101,7 +101,7 @@ func (r *route) goneLink(c *gin.Context) string {
 	if err == nil && next != nil {
 		return r.link(next)
 	}
-	if path := r.Successor.Meta().Path; !strings.Contains(path, ":") && !c.Request.URL.Query().Has("ids") {
+	if path := r.Successor.Meta().Path; !strings.Contains(path, ":") && !op.NamesList(c.Request.URL.Query(), "ids") {
 		return r.facade.linkStart() + path + linkEnd
 	}
 	return ""

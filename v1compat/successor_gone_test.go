@@ -71,6 +71,8 @@ func TestGoneLeaksNothing(t *testing.T) {
 		"other's ids":           {"GET", "/v1/clients?ids=N", "", "/v2/clients?ids=&sort=created_at&limit=20"},
 		"ids that are no ids":   {"GET", "/v1/clients?ids=" + number + ",x", "", ""},
 		"a later page of ids":   {"GET", "/v1/clients?offset=3&ids=" + number, "", "/v2/clients?ids=" + own.String() + "&sort=created_at"},
+		"bracketed no ids":      {"GET", "/v1/clients?ids[]=x", "", ""},
+		"own bracketed ids":     {"GET", "/v1/clients?limit=7&ids[0]=" + number, "", "/v2/clients?ids=" + own.String() + "&sort=created_at&limit=7"},
 		"more than fit":         {"GET", "/v1/clients?ids=" + number + strings.Repeat(","+number, 40), "", ""},
 		"own ids":               {"GET", "/v1/clients?limit=7&ids=" + number, "", "/v2/clients?ids=" + own.String() + "&sort=created_at&limit=7"},
 		"no ids":                {"GET", "/v1/clients?offset=3&limit=7", "", "/v2/clients?sort=created_at"},

@@ -38,7 +38,11 @@ func TestErrorMatrix(t *testing.T) {
 		domain.InvalidRequest:  w.provokeInvalid,
 		domain.RequestTimeout:  w.provokeTimeout,
 		domain.PayloadTooLarge: w.provokeTooLarge,
-		domain.Conflict:        w.provokeConflict,
+		domain.UnsupportedEncoding: func(t *testing.T, o op.Operation) {
+			w := w.in(t)
+			checkError(t, w.send(o, w.tenant.Key, w.ids(), "Content-Encoding", "gzip"), domain.UnsupportedEncoding)
+		},
+		domain.Conflict: w.provokeConflict,
 		domain.Internal: func(t *testing.T, o op.Operation) {
 			r := checkError(t, broken.in(t).send(o, broken.tenant.Key, broken.ids()), domain.Internal)
 			for _, word := range []string{"SQL", "relation", "clients", "partners", "42P01"} {

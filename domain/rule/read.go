@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -197,9 +198,13 @@ func (r *valueReader) scalar(v reflect.Value) error {
 }
 
 // unmarshal sets v to a JSON value. It decodes strings itself, unless their type has an UnmarshalJSON, because that
-// takes a fifth of the time of package json. Times are those of domain.ParseTime, in whole microseconds.
+// takes a fifth of the time of package json. Times are those of domain.ParseTime, in whole microseconds. A number that
+// is an integer may be written with a fraction or an exponent (PlainInteger).
 func unmarshal(raw jsontext.Value, v reflect.Value) error {
 	target := v.Addr().Interface()
+	if raw.Kind() == '0' {
+		raw = jsontext.Value(PlainInteger(string(raw)))
+	}
 	_, unmarshalsItself := target.(json.Unmarshaler)
 	_, isTime := target.(*time.Time) // has an UnmarshalJSON, whose format is not the service's
 	if raw.Kind() != '"' || unmarshalsItself && !isTime {
@@ -285,10 +290,26 @@ func MaxFromTag(tag reflect.StructTag) int {
 func TooManyItems(maxItems int) string { return fmt.Sprintf("must hold at most %d items", maxItems) }
 
 const (
-	notNull  = "must not be null"
-	notBlank = "must not be blank"
-	badJSON  = "must be valid JSON in UTF-8"
+	notNull       = "must not be null"
+	notBlank      = "must not be blank"
+	badJSON       = "must be valid JSON in UTF-8"
+	halfCharacter = `must not contain half of a surrogate pair, such as \ud83d alone`
 )
+
+// maxDepth is the maximum nesting of objects and arrays in a body. Package jsontext rejects 10,000 levels.
+const maxDepth = 1000
+
+var tooDeep = fmt.Sprintf("must not be nested deeper than %d levels", maxDepth)
+
+// malformed returns the message for a body that the decoder cannot read. Half of a surrogate pair is the only fault of a
+// body that is valid JSON in UTF-8 by the grammar.
+func malformed(body []byte) string {
+	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	if utf8.Valid(body) && jsontext.Value(body).IsValid(lenient...) {
+		return halfCharacter
+	}
+	return badJSON
+}
 
 // checkObject reports whether a body is exactly one JSON object in UTF-8; if not, it adds a fault. It also adds a fault
 // for each string with a NUL character, which texts in PostgreSQL cannot contain, but still returns true.
@@ -305,7 +326,7 @@ func checkObject(body []byte, f *Faults) bool {
 		if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
 			return refuse("must be a JSON object, but is empty")
 		}
-		return refuse(badJSON)
+		return refuse(malformed(body))
 	}
 
 	mayHoldNUL := bytes.Contains(body, []byte(`\u0000`)) // an unescaped NUL is invalid JSON
@@ -315,7 +336,10 @@ func checkObject(body []byte, f *Faults) bool {
 			return true
 		}
 		if err != nil {
-			return refuse(badJSON)
+			return refuse(malformed(body))
+		}
+		if dec.StackDepth() > maxDepth {
+			return refuse(tooDeep)
 		}
 		if mayHoldNUL && token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
 			f.Add(fieldPath(dec.StackPointer()), "must not hold a NUL")

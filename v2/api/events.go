@@ -99,7 +99,7 @@ var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	Summary: "Follow events",
 	Description: "Returns what happened in the last 30 days to the clients that the key reaches, in the order in which " +
 		"it was published. Nothing is ever added before a cursor that was handed out: keep the last one, and " +
-		"ask again with it.",
+		"ask again with it. `page.next_cursor` is never null.",
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
 

@@ -87,14 +87,18 @@ func request(id, query, body string) op.Request {
 
 const clientID = "cli_01h455vb4pex5vsknk084sn02q"
 
+// deep is the rest of an object whose last member is an array in n-1 arrays.
+func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) + "}" }
+
 func TestBindBody(t *testing.T) {
 	o := newOp()
 	usr := `"usr_01h455vb4pex5vsknk084sn02q"`
 	for body, want := range map[string]string{
 		`{"name":"n"}`: "",
 		`{"name":"n","email":null,"count":9,"loud":true,"tint":"red","user_ids":[` + usr + `],"at":"2026-01-01T00:00:00+02:00","inner":{"label":"x"},"inners":[]}`: "",
-		`{"name":"ééééé"}`: "",
-		` {"name":"n"} `:   "",
+		`{"name":"ééééé"}`:        "",
+		` {"name":"n"} `:          "",
+		"\ufeff" + `{"name":"n"}`: "", `{"name":"n","count":9.0}`: "", `{"name":"n","count":0.9e1}`: "", `{"name":"n","count":-0.0}`: "",
 
 		`{}`:                                                 "name: is required",
 		`{"name":" \u00a0"}`:                                 "name: must not be blank",
@@ -106,6 +110,7 @@ func TestBindBody(t *testing.T) {
 		`{"name":"n","count":-1}`:                            "count: must be at least 0",
 		`{"name":"n","count":10}`:                            "count: must be at most 9",
 		`{"name":"n","count":1.5}`:                           "count: must be an integer",
+		`{"name":"n","count":10.0}`:                          "count: must be at most 9",
 		`{"name":"n","count":"1"}`:                           "count: must be an integer",
 		`{"name":"n","count":1e99}`:                          "count: must be an integer",
 		`{"name":"n","count":null}`:                          "count: must not be null",
@@ -146,13 +151,126 @@ func TestBindBody(t *testing.T) {
 		`null`: "body: must be a JSON object", `[]`: "body: must be a JSON object", `"a"`: "body: must be a JSON object", `7`: "body: must be a JSON object",
 		`{`: "body: must be valid JSON in UTF-8", `{"name":"n",}`: "body: must be valid JSON in UTF-8", `{"name":"n"`: "body: must be valid JSON in UTF-8",
 		`{"name":"n"} x`: "body: must be valid JSON in UTF-8", `{"name":"n"}{}`: "body: must be one JSON object and nothing after it",
-		`{"name":"` + "\xff" + `"}`: "body: must be valid JSON in UTF-8", `{"name":"\ud800"}`: "body: must be valid JSON in UTF-8",
+		`{"name":"` + "\xff" + `"}`: "body: must be valid JSON in UTF-8", `{"name":"\ud800"}`: `body: must not contain half of a surrogate pair, such as \ud83d alone`,
 		`{"` + "\xff" + `":1}`: "body: must be valid JSON in UTF-8", "{\"name\":\"a\nb\"}": "body: must be valid JSON in UTF-8",
-		`{"count":007,"name":"n"}`: "body: must be valid JSON in UTF-8", `{"name":"n"} // c`: "body: must be valid JSON in UTF-8",
+		"\ufeff": "body: must be a JSON object, but is empty", "\ufeff\ufeff{}": "body: must be valid JSON in UTF-8",
+		`{"x":` + deep(1000): "body: must not be nested deeper than 1000 levels", `{"name":"n","x":` + deep(999): "x: is unknown",
+		`{"x":` + deep(20_000):                "body: must not be nested deeper than 1000 levels",
+		`{"x":` + strings.Repeat("[", 20_000): "body: must not be nested deeper than 1000 levels",
+		`{"count":007,"name":"n"}`:            "body: must be valid JSON in UTF-8", `{"name":"n"} // c`: "body: must be valid JSON in UTF-8",
 	} {
 		_, faults := run(o, request(clientID, "", body))
 		if got := strings.Join(faults, "; "); got != want {
-			t.Errorf("%s\n\tis refused as %q\n\tnot %q", body, got, want)
+			t.Errorf("%.80s\n\tis refused as %q\n\tnot %q", body, got, want)
+		}
+	}
+}
+
+// TestCoding verifies that a body with a content coding is UnsupportedEncoding, and that a lenient request with one is
+// read if its body is plain JSON. Without a body there is nothing to be coded.
+func TestCoding(t *testing.T) {
+	o := newOp()
+	r := request(clientID, "limit=x", `{"name":"n"}`)
+	r.Coding = "gzip"
+	err := domain.AsError(o.Input().Bind(o.New(), r))
+	if err.Code != domain.UnsupportedEncoding || err.Message != "Content-Encoding must not be gzip: send the body uncompressed" ||
+		len(err.Fields) != 1 || err.Fields[0].Field != "Content-Encoding" {
+		t.Errorf("got %v %+v", err, err.Fields)
+	}
+	r = request(clientID, "", "")
+	r.Coding = "gzip"
+	if _, faults := run(o, r); len(faults) != 1 || faults[0] != "body: must be a JSON object, but is empty" {
+		t.Errorf("without a body: got %q", faults)
+	}
+
+	for body, want := range map[string]string{
+		`{"name":"n"}`: "", "\ufeff" + `{"name":"n"}`: "", `{"name":7}`: "name: must be a string", `[]`: "body: must be a JSON object",
+		"\x1f\x8b\x08": "Content-Encoding: must not be br unless the body is plain JSON",
+		`{"name":`:     "Content-Encoding: must not be br unless the body is plain JSON",
+	} {
+		r := request(clientID, "", body)
+		r.Coding, r.Lenient = "br", true
+		if _, faults := run(o, r); strings.Join(faults, "; ") != want {
+			t.Errorf("lenient, %q: got %q, want %q", body, faults, want)
+		}
+	}
+	none := declared[withQuery]("POST", "/o")
+	r = request("", "", "\x1f\x8b\x08")
+	r.Coding, r.Lenient = "br", true
+	if _, faults := run(none, r); faults != nil {
+		t.Errorf("lenient, an operation without a body: got %q", faults)
+	}
+}
+
+// TestBrackets verifies that name[] and name[0] are repetitions of a list, in the order of the numbers, and that other
+// brackets after the name of a parameter are a fault, or ignored by a lenient request.
+func TestBrackets(t *testing.T) {
+	o := newOp()
+	other := "cli_01h455vb4pex5vsknk084sn02r"
+	for query, want := range map[string]string{
+		"ids[]=" + clientID + "&ids[]=" + other:    clientID + " " + other,
+		"ids[0]=" + clientID + "&ids[1]=" + other:  clientID + " " + other,
+		"ids[10]=" + clientID + "&ids[9]=" + other: other + " " + clientID,
+		"ids%5B%5D=" + clientID + "," + other:      clientID + " " + other,
+		"ids[1]=" + clientID + "&ids=" + other:     other + " " + clientID,
+		"ids[]=":                                   "", "ids[]=x": "", "ids[99999999999999999999999]=" + other: other,
+	} {
+		in, faults := run(o, request(clientID, query, `{"name":"n"}`))
+		if faults != nil || in.(*sample).Query.IDs == nil {
+			t.Errorf("%s: got %q", query, faults)
+			continue
+		}
+		var got []string
+		for _, id := range in.(*sample).Query.IDs.IDs {
+			got = append(got, id.String())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+	const noList, noIndex = ": is not a list: write its name without brackets", "ids: must have nothing but a number in brackets, such as ids[0]"
+	for query, want := range map[string]string{
+		"limit[]=5": "limit" + noList, "limit[0]=5": "limit" + noList, "limit[max]=5&limit=5": "limit" + noList, "since[]=": "since" + noList,
+		"tint[]=red&draft[0]=true": "tint" + noList + "; draft" + noList,
+		"ids[a]=" + clientID:       noIndex, "ids[0][]=" + clientID: noIndex, "ids[-1]=" + clientID: noIndex,
+		"unknown[]=1": "", "[]=1": "", "limit]=x": "", "limit[=x": "", "Limit[]=x": "",
+	} {
+		r := request(clientID, query, `{"name":"n"}`)
+		if _, faults := run(o, r); strings.Join(faults, "; ") != want {
+			t.Errorf("%s: got %q, want %q", query, faults, want)
+		}
+		r.Lenient = true
+		if in, faults := run(o, r); faults != nil || in.(*sample).Query.IDs != nil || in.(*sample).Query.Limit > 100 {
+			t.Errorf("lenient, %s: got %q, %+v", query, faults, in)
+		}
+	}
+	for query, want := range map[string]bool{"ids=": true, "ids[]=": true, "ids[3]=1": true, "ids[a]=1": false, "id[]=1": false, "": false} {
+		values, _ := url.ParseQuery(query)
+		if got := op.NamesList(values, "ids"); got != want {
+			t.Errorf("%s names ids: got %t", query, got)
+		}
+	}
+}
+
+// TestRawPlus verifies that a time or an email address says to write %2B if a plus sign in it arrived as a space.
+func TestRawPlus(t *testing.T) {
+	type query struct {
+		Query struct {
+			Since *domain.Time `query:"since"`
+			Email string       `query:"email" validate:"omitempty,email"`
+			Name  string       `query:"name" validate:"omitempty,max=9"`
+		}
+	}
+	o := declared[query]("GET", "/o")
+	const time = "since: must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z"
+	for text, want := range map[string]string{
+		"since=2026-01-01T00:00:00+02:00": time + "; write + as %2B", "since=2026-01-01T00:00:00%20-02:00": time, "since=2026-01-01+00:00:00": time,
+		"since=2026-01-01T00:00:00%2B02:00": "", "email=a%2Bb@x.example": "", "name=a+b": "", "name=a+long+name": "name: must be at most 9 characters",
+		"email=a+b@x.example": "email: must be an email address; write + as %2B", "email=+b@x.example": "email: must be an email address; write + as %2B",
+		"email=a+b": "email: must be an email address",
+	} {
+		if _, faults := run(o, request("", text, "")); strings.Join(faults, "; ") != want {
+			t.Errorf("%s: got %q, want %q", text, faults, want)
 		}
 	}
 }

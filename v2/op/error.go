@@ -11,17 +11,18 @@ import (
 
 // statuses has the HTTP status of each code (decisions 3.2).
 var statuses = map[domain.Code]int{
-	domain.InvalidRequest:  http.StatusBadRequest,
-	domain.Unauthorized:    http.StatusUnauthorized,
-	domain.Forbidden:       http.StatusForbidden,
-	domain.NotFound:        http.StatusNotFound,
-	domain.Conflict:        http.StatusConflict,
-	domain.PayloadTooLarge: http.StatusRequestEntityTooLarge,
-	domain.RequestTimeout:  http.StatusRequestTimeout,
-	domain.RateLimited:     http.StatusTooManyRequests,
-	domain.Internal:        http.StatusInternalServerError,
-	domain.Unavailable:     http.StatusServiceUnavailable,
-	domain.Misdirected:     http.StatusMisdirectedRequest,
+	domain.InvalidRequest:      http.StatusBadRequest,
+	domain.Unauthorized:        http.StatusUnauthorized,
+	domain.Forbidden:           http.StatusForbidden,
+	domain.NotFound:            http.StatusNotFound,
+	domain.Conflict:            http.StatusConflict,
+	domain.PayloadTooLarge:     http.StatusRequestEntityTooLarge,
+	domain.UnsupportedEncoding: http.StatusUnsupportedMediaType,
+	domain.RequestTimeout:      http.StatusRequestTimeout,
+	domain.RateLimited:         http.StatusTooManyRequests,
+	domain.Internal:            http.StatusInternalServerError,
+	domain.Unavailable:         http.StatusServiceUnavailable,
+	domain.Misdirected:         http.StatusMisdirectedRequest,
 }
 
 // ErrorCodes returns every code, in alphabetical order.

@@ -49,6 +49,8 @@ type Param struct {
 	index  []int
 	maxLen int // in characters, by the rule max; 0 for no limit
 	isList bool
+	// isEmail is true for a parameter with the rule email.
+	isEmail bool
 	// fallback is the text of the default; defaulted reports whether there is one.
 	fallback  string
 	defaulted bool
@@ -121,6 +123,7 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 		}
 		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: fieldIndex, isList: isListParam(f.Type)}
 		p.maxLen = rule.MaxFromTag(f.Tag)
+		p.isEmail = slices.Contains(strings.Split(f.Tag.Get("validate"), ","), "email")
 		p.fallback, p.defaulted = f.Tag.Lookup("default")
 		if !isBindable(f.Type) {
 			panic(fmt.Sprintf("parameter %s: a %s cannot be bound", name, f.Type))
@@ -170,6 +173,8 @@ type Request struct {
 	Query url.Values
 	// Body is the body; read only when the input has a Body.
 	Body []byte
+	// Coding is the content coding that the request names for its body; empty for none.
+	Coding string
 	// Lenient accepts unknown members of the body, ignores a body that is not taken, and checks no rules of tags.
 	Lenient bool
 	// Faults are faults that were found before; Bind reports them with its own.
@@ -180,9 +185,13 @@ type Request struct {
 // an object (its type has a Noun), is left zero: the operation answers 404, after its earlier checks (decisions 1.2,
 // 2.4). An empty query parameter is absent, except that an empty list of ids selects nothing.
 //
-// All other faults are InvalidRequest, which names every wrong parameter and member of the body, at most 100. Unless
-// the request is Lenient, Bind also checks the rules of tags if the input has a body, or if it found faults.
+// A body with a Coding is UnsupportedEncoding; in a Lenient request, only if it is not JSON, and then InvalidRequest. All
+// other faults are InvalidRequest, which names every wrong parameter and member of the body, at most 100. Unless the
+// request is Lenient, Bind also checks the rules of tags if the input has a body, or if it found faults.
 func (in *Input) Bind(dst any, r Request) error {
+	if !r.Lenient && in.Body != nil && len(r.Body) > 0 && r.Coding != "" {
+		return ErrEncoded(r.Coding)
+	}
 	v := reflect.ValueOf(dst).Elem()
 	f := &rule.Faults{}
 	for _, fault := range r.Faults {
@@ -197,24 +206,8 @@ func (in *Input) Bind(dst any, r Request) error {
 			f.Add(p.Name, err.Error())
 		}
 	}
-	for _, p := range in.Query {
-		if text, given := p.textIn(r.Query); given {
-			field := v.FieldByIndex(p.index)
-			if err := setText(field, text); err != nil {
-				f.Add(p.Name, err.Error())
-			} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
-				field.SetZero() // an empty list is absent; one of ids (IDList) is never zero here
-			}
-		}
-	}
-
-	switch {
-	case in.OptionalBody && len(r.Body) == 0: // as an empty object
-	case in.Body != nil:
-		rule.Reader{Lenient: r.Lenient}.Read(r.Body, v.FieldByIndex(in.body).Addr().Interface(), f)
-	case len(r.Body) > 0 && !r.Lenient:
-		f.Add("body", "must be empty: this operation takes none")
-	}
+	in.bindQuery(v, r, f)
+	in.bindBody(v, r, f)
 	// Otherwise the rules of tags are checked by Run only.
 	if !r.Lenient && (in.Body != nil || len(f.List()) > 0) {
 		if err := in.check(dst, f); err != nil {
@@ -228,19 +221,6 @@ func (in *Input) Bind(dst any, r Request) error {
 func isObjectID(t reflect.Type) bool {
 	_, ok := reflect.Zero(t).Interface().(interface{ Noun() string })
 	return ok
-}
-
-// textIn returns the parameter's text in a query, and whether it is given. The values of a list are joined. Of another
-// parameter the first value counts; if that is empty, the parameter is not given.
-func (p Param) textIn(query url.Values) (string, bool) {
-	values, given := query[p.Name]
-	if !given {
-		return "", false
-	}
-	if p.isList {
-		return strings.Join(values, ","), true
-	}
-	return values[0], values[0] != ""
 }
 
 // ListParam is a type of comma-separated lists. A repeated parameter is one list; an empty one has no items.

@@ -198,6 +198,7 @@ func Codes(o Declaration) []domain.Code {
 	if o.Input().Body != nil {
 		add(domain.RequestTimeout)
 		add(domain.PayloadTooLarge)
+		add(domain.UnsupportedEncoding)
 	}
 	if o.Meta().Method == "POST" { // its Idempotency-Key may be in use
 		add(domain.Conflict)

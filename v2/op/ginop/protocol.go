@@ -66,7 +66,10 @@ func (e *Edge) serveMessage(c *gin.Context, serve func(http.ResponseWriter, *htt
 	var body []byte
 	if c.Request.Method == http.MethodPost {
 		var err error
-		if body, err = t.receive(c, messageWeight); err != nil {
+		if body, err = t.receive(c, messageWeight); err == nil {
+			err = rejectCoding(c.Request.Header, body)
+		}
+		if err != nil {
 			return cmp.Or(e.CountMessage(c.Request.Context()), err)
 		}
 	}
@@ -74,6 +77,14 @@ func (e *Edge) serveMessage(c *gin.Context, serve func(http.ResponseWriter, *htt
 		return err
 	}
 	return serve(c.Writer, c.Request.WithContext(context.WithValue(c.Request.Context(), nestedTurn{}, true)), body)
+}
+
+// rejectCoding returns UnsupportedEncoding for a body with a content coding.
+func rejectCoding(h http.Header, body []byte) error {
+	if coding := contentCoding(h); coding != "" && len(body) > 0 {
+		return op.ErrEncoded(coding)
+	}
+	return nil
 }
 
 // useBearerToken sets X-API-Key to the request's bearer token, unless it has that header.

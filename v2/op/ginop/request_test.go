@@ -76,6 +76,30 @@ func TestBrokenUpload(t *testing.T) {
 	}
 }
 
+// TestContentEncoding verifies that a body is refused if the header names a coding, whatever the case and in any place,
+// and that other values and the header of a request without a body are ignored.
+func TestContentEncoding(t *testing.T) {
+	e := posting(t, func(context.Context, *posted) (*answer, error) { return &answer{Text: "ok"}, nil })
+	for value, status := range map[string]int{
+		"gzip": 415, "X-GZIP": 415, "deflate": 415, "br": 415, "zstd": 415, "compress": 415, "identity, gzip": 415, " gzip ": 415, "br,gzip": 415,
+		"identity": 200, "utf-8": 200, "": 200, "aws-chunked": 200, "none": 200, "gzipped": 200,
+	} {
+		r := httptest.NewRequest("POST", "/v2/post", strings.NewReader(`{"text":"x"}`))
+		r.Header.Set("Content-Encoding", value)
+		w := e.serve(r, "pk_demo_good")
+		if wantStatus(t, w, status); status == 415 {
+			wantError(t, w, domain.UnsupportedEncoding)
+			if !strings.Contains(w.Body.String(), `"fields":[{"field":"Content-Encoding","message":"must not be `) {
+				t.Errorf("%q: got %s", value, w.Body)
+			}
+		}
+	}
+	r := httptest.NewRequest("POST", "/v2/post", strings.NewReader(`{"text":"x"}`))
+	r.Header["Content-Encoding"] = []string{"identity", "gzip"}
+	wantStatus(t, e.serve(r, "pk_demo_good"), 415)
+	wantStatus(t, e.do("POST", "/v2/post", "pk_demo_good", "Content-Encoding", "gzip"), 400) // it has no body
+}
+
 // TestEveryAnswer carries what keeps it out of caches and browsers' guesses.
 func TestEveryAnswer(t *testing.T) {
 	e := newEdge(t, nil, nil)

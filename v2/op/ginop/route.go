@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -92,7 +94,9 @@ func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in an
 // which it reads only the first byte if the operation takes none, or nothing if lenient is true too. lenient is passed
 // to Bind (op.Request). When the body has arrived, the request waits until few enough are in progress, and is parsed.
 func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []byte, error) {
-	r := op.Request{Path: c.Param, Lenient: lenient, Faults: op.FaultsOf(c.Request.Context())}
+	r := op.Request{
+		Path: c.Param, Lenient: lenient, Coding: contentCoding(c.Request.Header), Faults: op.FaultsOf(c.Request.Context()),
+	}
 	if c.Request.URL.RawQuery != "" {
 		var err error
 		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil {
@@ -116,6 +120,19 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 	}
 	err = t.edge.Parse(c.Request.Context(), len(r.Body), func() error { return described.Bind(in, r) })
 	return in, r.Body, err
+}
+
+// codings are the content codings that bodies may not have. Other values of Content-Encoding are ignored.
+var codings = []string{"gzip", "x-gzip", "deflate", "br", "zstd", "compress"}
+
+// contentCoding returns the first of codings that Content-Encoding names; "" for none.
+func contentCoding(h http.Header) string {
+	for name := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
+		if name = strings.ToLower(strings.TrimSpace(name)); slices.Contains(codings, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // peekBody returns the first byte of a body that should be empty, so that Bind rejects it; nil if it is empty. The byte

@@ -192,6 +192,9 @@ var failures = []Failure{
 		"a client with this name exists already", nil},
 	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
 		"the body is larger than 1 MiB", nil},
+	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names a coding, such as " +
+		"gzip. Send the body uncompressed.", "Content-Encoding must not be gzip: send the body uncompressed",
+		[]domain.FieldError{{Field: "Content-Encoding", Message: "must not be gzip: send the body uncompressed"}}},
 	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit is reached, or the operation's own limit is reached. " +
 		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
 	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log has the request id.",
