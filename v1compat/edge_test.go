@@ -130,6 +130,21 @@ func TestContentEncoding(t *testing.T) {
 	}
 }
 
+// TestTrailingSlash verifies that the 404 of a path that ends in a slash says so, in v1's envelope.
+func TestTrailingSlash(t *testing.T) {
+	t.Parallel()
+	engine, _ := oneRoute(t, func(context.Context) (*raw, error) { return &raw{}, nil })
+	r := httptest.NewRequest("POST", "/v1/try/", strings.NewReader(`{}`))
+	r.Header.Set("X-API-Key", "pk_demo_good")
+	w := httptest.NewRecorder()
+	engine.ServeHTTP(w, r)
+	var got Error
+	const want = "no such operation: the path ends in a slash, which no path of the API does; see /v1/openapi.yaml"
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusNotFound || got.Message != want {
+		t.Errorf("got %d %s, want %q", w.Code, w.Body, want)
+	}
+}
+
 // slow is a body that takes a while to end.
 type slow struct{ io.Reader }
 

@@ -164,17 +164,26 @@ func (e *Edge) Engine(proxies []string) (*gin.Engine, error) {
 }
 
 // noRoute answers a request that matches no route with 404: below a surface's prefix in the surface's format, after
-// authentication, and in plain text elsewhere.
+// authentication, and elsewhere as v2 does, without.
 func (e *Edge) noRoute(c *gin.Context) {
 	for _, s := range e.surfaces {
 		if strings.HasPrefix(c.Request.URL.Path, s.prefix+"/") || c.Request.URL.Path == s.prefix {
-			s.serve(c, "unknown", func(*gin.Context) error {
-				return &domain.Error{Code: domain.NotFound, Message: "no such operation; see " + s.prefix + "/openapi.yaml"}
-			})
+			s.serve(c, "unknown", func(*gin.Context) error { return errNoRoute(c, "no such operation", s.prefix) })
 			return
 		}
 	}
-	c.String(http.StatusNotFound, "not found\n")
+	outside := &Surface{edge: e, render: e.renderEnvelope}
+	outside.setHeaders(c, "unknown")
+	_ = outside.fail(c, errNoRoute(c, "no such path", "/v2")) // which is not logged: anyone can make many such requests
+}
+
+// errNoRoute returns the error for a path that matches no route. Of a path that ends in a slash it says so. what is the
+// start of the message, and prefix that of the surface whose document it names.
+func errNoRoute(c *gin.Context, what, prefix string) error {
+	if path := c.Request.URL.Path; path != "/" && strings.HasSuffix(path, "/") {
+		what += ": the path ends in a slash, which no path of the API does"
+	}
+	return &domain.Error{Code: domain.NotFound, Message: what + "; see " + prefix + "/openapi.yaml"}
 }
 
 // Headers registers fn, which adds the headers that all responses of the surface carry, errors and documents
@@ -201,11 +210,12 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 }
 
 // Open adds a route for a document, for GET and HEAD. Its requests need no key and are not counted. The response has
-// the surface's headers, and those of the budget of the address.
+// the surface's headers, and those of the budget of the address. Pages of other origins may read it: it holds no secret.
 func (s *Surface) Open(path string, document http.Handler) {
 	handler := func(c *gin.Context) {
 		s.setHeaders(c, "document")
 		setBudgetHeaders(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
+		c.Header("Access-Control-Allow-Origin", "*")
 		document.ServeHTTP(c.Writer, c.Request)
 	}
 	s.group.GET(path, handler)

@@ -237,7 +237,7 @@ func TestOutcomes(t *testing.T) {
 	for range 2 { // needs no key and is not counted
 		w := e.do("GET", "/v2/document", "")
 		wantRemaining(t, w, 200, 60)
-		if w.Body.String() != "text" || w.Header().Get("X-Request-Id") == "" {
+		if w.Body.String() != "text" || w.Header().Get("X-Request-Id") == "" || w.Header().Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("a document answers %q %v", w.Body, w.Header())
 		}
 	}
@@ -320,6 +320,34 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 	} {
 		if got := op.StatusOf(code); got != want {
 			t.Errorf("%s is %d, not %d", code, got, want)
+		}
+	}
+}
+
+// TestNoRoute verifies that a path outside of all surfaces is v2's error, without a key, and that a 404 says so if the
+// path ends in a slash.
+func TestNoRoute(t *testing.T) {
+	e := newEdge(t, nil, nil)
+	const slash = ": the path ends in a slash, which no path of the API does"
+	for _, path := range []string{"//v2/fine", "/V2/fine", "/v3/fine", "/v2x", "/", "/mcp/", "/v2/../fine/", "/%76%32//", "/v2/fine/", "/v2/"} {
+		key, what := "", "no such path"
+		if strings.HasPrefix(path, "/v2/") || path == "/%76%32//" {
+			key, what = "pk_demo_good", "no such operation"
+		}
+		if path != "/" && strings.HasSuffix(path, "/") {
+			what += slash
+		}
+		for _, method := range []string{"GET", "POST"} {
+			w := e.do(method, path, key, "X-Request-Id", "mine")
+			wantError(t, w, domain.NotFound)
+			var body op.ErrorEnvelope
+			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+				t.Fatal(err)
+			}
+			if h := w.Header(); body.Error.Message != what+"; see /v2/openapi.yaml" || body.Error.RequestID != "mine" || h.Get("X-Request-Id") != "mine" ||
+				h.Get("Content-Type") != "application/json; charset=utf-8" || h.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s %s: got %v %s, want %s", method, path, h, w.Body, what)
+			}
 		}
 	}
 }
