@@ -3,7 +3,9 @@ package db
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,11 +22,31 @@ type outcomeRow struct {
 	KeyID          domain.KeyID
 	IdempotencyKey string
 	RequestHash    []byte
+	CanonicalHash  []byte
 	Status         int
 	Body           []byte
 	SealID         *uuid.UUID
 	SealedBody     []byte
 	CreatedAt      time.Time
+}
+
+// setDigest sets the digests of the row's request.
+func (r *outcomeRow) setDigest(request domain.RequestDigest) {
+	r.RequestHash, r.CanonicalHash = request.Exact, canonicalHash(request.Exact, request.Canonical)
+}
+
+// isOf reports whether the row is of the request. A row that release 1.0 wrote has no CanonicalHash, or that of a request
+// which it replaced; such a row is of the same request if it has the same RequestHash, as in release 1.0.
+func (r *outcomeRow) isOf(request domain.RequestDigest) bool {
+	return bytes.Equal(r.RequestHash, request.Exact) ||
+		bytes.Equal(r.CanonicalHash, canonicalHash(r.RequestHash, request.Canonical))
+}
+
+// canonicalHash returns the CanonicalHash of a row. It depends on the row's RequestHash, so that it is void once release
+// 1.0 has replaced that.
+func canonicalHash(requestHash, canonical []byte) []byte {
+	sum := sha256.Sum256(slices.Concat(requestHash, canonical))
+	return sum[:]
 }
 
 func (r *outcomeRow) outcome() domain.Outcome {
@@ -53,30 +75,31 @@ func (r *outcomeRow) setOutcome(out domain.Outcome) error {
 const reserved = 0
 
 // Once makes a request idempotent: it runs work at most once per caller and Idempotency-Key, and records the outcome in
-// the same transaction. A retry gets the recorded outcome (decisions 3.11). hash identifies the request. Once returns
-// Conflict if the key was used with another request, or while the first request is in progress.
+// the same transaction. A retry gets the recorded outcome (decisions 3.11). Once returns Conflict if the key was used with
+// another request, or while the first request is in progress.
 func (d *DB) Once(
-	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+	ctx context.Context, key string, request domain.RequestDigest, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
-	return d.runOnce(ctx, tryKey, key, hash, work)
+	return d.runOnce(ctx, tryKey, key, request, work)
 }
 
 // Finish runs work for the request that has reserved the key (Reserve), and records the outcome in the same
 // transaction. It waits while a duplicate request locks the key. If a retry has recorded an outcome, it returns that.
 func (d *DB) Finish(
-	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+	ctx context.Context, key string, request domain.RequestDigest, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error) {
-	return d.runOnce(ctx, waitForKey, key, hash, work)
+	return d.runOnce(ctx, waitForKey, key, request, work)
 }
 
 // runOnce locks the key by the statement lock. If an outcome is recorded, it returns that. Otherwise it runs work, and
 // records the outcome in the same transaction.
 func (d *DB) runOnce(
-	ctx context.Context, lock keyLock, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+	ctx context.Context, lock keyLock, key string, request domain.RequestDigest,
+	work func(context.Context) (domain.Outcome, error),
 ) (outcome domain.Outcome, err error) {
 	err = d.Tx(ctx, func(ctx context.Context) error {
 		caller := domain.CallerFrom(ctx).Key
-		recorded, err := d.lockOutcome(ctx, lock, caller, key, hash)
+		recorded, err := d.lockOutcome(ctx, lock, caller, key, request)
 		if err != nil {
 			return err
 		}
@@ -88,7 +111,8 @@ func (d *DB) runOnce(
 		if outcome, err = work(ctx); err != nil {
 			return err
 		}
-		row := outcomeRow{KeyID: caller, IdempotencyKey: key, RequestHash: hash, CreatedAt: d.Now()}
+		row := outcomeRow{KeyID: caller, IdempotencyKey: key, CreatedAt: d.Now()}
+		row.setDigest(request)
 		if err := row.setOutcome(outcome); err != nil {
 			return err
 		}
@@ -104,18 +128,21 @@ func (d *DB) runOnce(
 func (d *DB) storeOutcome(ctx context.Context, row outcomeRow) error {
 	return pg.Run(ctx, d, "record an outcome", pg.SQL(`
 		? ON CONFLICT (key_id, idempotency_key) DO UPDATE SET
-			(request_hash, status, body, seal_id, sealed_body, created_at) = (excluded.request_hash, excluded.status,
-			excluded.body, excluded.seal_id, excluded.sealed_body, excluded.created_at)`, pg.Insert(row)))
+			(request_hash, canonical_hash, status, body, seal_id, sealed_body, created_at) = (excluded.request_hash,
+			excluded.canonical_hash, excluded.status, excluded.body, excluded.seal_id, excluded.sealed_body,
+			excluded.created_at)`, pg.Insert(row)))
 }
 
 // Reserve begins an idempotent request that has to work outside of a transaction before Finish. It returns the recorded
 // outcome, if there is one. Otherwise it reserves the Idempotency-Key until Finish records the outcome of the same
 // request; release frees the key if Finish has not recorded one. If the process dies, the key is free after
 // domain.ReservedFor. Reserve returns Conflict if the key was used with another request, or its request is in progress.
-func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error) {
+func (d *DB) Reserve(
+	ctx context.Context, key string, request domain.RequestDigest,
+) (recorded *domain.Outcome, release func(), err error) {
 	caller := domain.CallerFrom(ctx).Key
 	err = d.Tx(ctx, func(ctx context.Context) error {
-		row, err := d.lockOutcome(ctx, tryKey, caller, key, hash)
+		row, err := d.lockOutcome(ctx, tryKey, caller, key, request)
 		switch {
 		case err != nil:
 			return err
@@ -125,9 +152,9 @@ func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *do
 			recorded = new(row.outcome())
 			return nil
 		}
-		return d.storeOutcome(ctx, outcomeRow{
-			KeyID: caller, IdempotencyKey: key, RequestHash: hash, Status: reserved, Body: []byte{}, CreatedAt: d.Now(),
-		})
+		reservation := outcomeRow{KeyID: caller, IdempotencyKey: key, Status: reserved, Body: []byte{}, CreatedAt: d.Now()}
+		reservation.setDigest(request)
+		return d.storeOutcome(ctx, reservation)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -135,7 +162,7 @@ func (d *DB) Reserve(ctx context.Context, key string, hash []byte) (recorded *do
 	return recorded, func() { // after an error the key is free after domain.ReservedFor
 		_, _ = pg.Exec(context.WithoutCancel(ctx), d, "free an idempotency key", pg.SQL(`
 			DELETE FROM idempotency_records WHERE key_id = ? AND idempotency_key = ? AND request_hash = ? AND status = ?`,
-			caller, key, hash, reserved))
+			caller, key, request.Exact, reserved))
 	}, nil
 }
 
@@ -159,7 +186,7 @@ const (
 // It returns nil if there is none, or it has expired, and Conflict if the key is locked or was used with another
 // request. The row is read by a second statement, which sees rows committed before the lock was free.
 func (d *DB) lockOutcome(
-	ctx context.Context, lock keyLock, caller domain.KeyID, key string, hash []byte,
+	ctx context.Context, lock keyLock, caller domain.KeyID, key string, request domain.RequestDigest,
 ) (*outcomeRow, error) {
 	free, err := pg.One[bool](ctx, d, "claim an idempotency key", pg.Prepared(pg.SQL(string(lock), caller.UUID()+"/"+key)))
 	if err != nil {
@@ -176,7 +203,7 @@ func (d *DB) lockOutcome(
 		return nil, err
 	case rows[0].Status == reserved && !rows[0].CreatedAt.After(d.Now().Add(-domain.ReservedFor)):
 		return nil, nil // the process that reserved the key died
-	case !bytes.Equal(rows[0].RequestHash, hash):
+	case !rows[0].isOf(request):
 		return nil, domain.ErrConflict("", "this Idempotency-Key was used with another request")
 	default:
 		return &rows[0], nil

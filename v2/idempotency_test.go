@@ -1,7 +1,10 @@
 package v2_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,6 +83,71 @@ func TestIdempotency(t *testing.T) {
 		if r := post(key, path, fresh); string(r.Body) != string(renewed.Body) {
 			t.Errorf("a key that is used anew replays %s, not %s", r.Body, renewed.Body)
 		}
+	})
+}
+
+// reordered returns a body with its members in another order, with white space, and its numbers and characters written
+// in another way.
+func reordered(t *testing.T, body map[string]any) string {
+	t.Helper()
+	text := "\ufeff \n{"
+	for i, name := range slices.Backward(slices.Sorted(maps.Keys(body))) {
+		value, err := json.Marshal(body[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name = fmt.Sprintf("\t%q : ", name); i > 0 {
+			value = append(value, ',')
+		}
+		text += strings.Replace(name, "e", `\u0065`, 1) + string(value)
+	}
+	return text + "}\r\n"
+}
+
+// TestIdempotencyIsCanonical verifies for every POST that a retry with the same JSON, written differently, is the same
+// request, and that records of 1.0 are compared as 1.0 did.
+func TestIdempotencyIsCanonical(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	w.posts(t, func(t *testing.T, w *world, o op.Operation, path string) {
+		body := w.body(o)
+		post := func(key string, body any) v2test.Response {
+			return w.Do("POST", path, w.tenant.Key, body, "Idempotency-Key", key)
+		}
+		replays := func(key string, body any, first v2test.Response) {
+			t.Helper()
+			r := post(key, body)
+			if r.Header.Get("Idempotent-Replayed") != "true" || string(r.Body) != string(first.Body) {
+				t.Errorf("%s: got %d %s, want %s again", body, r.Status, r.Body, first.Body)
+			}
+		}
+		plain, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := o.Meta().ID
+		first := post(key, string(plain)).Want(o.Meta().Status)
+		replays(key, reordered(t, body), first)
+		replays(key, " "+string(plain), first)
+		checkError(t, post(key, w.body(o)), domain.Conflict)
+
+		// What 1.0 compares is what it would have recorded.
+		exact := sha256.Sum256(append([]byte(path+"\x00"), plain...))
+		if n := w.Number("SELECT count(*) FROM idempotency_records WHERE idempotency_key = $1 AND request_hash = $2", key, exact[:]); n != 1 {
+			t.Error("1.0 does not know the record")
+		}
+		// A record of 1.0.
+		w.Exec("UPDATE idempotency_records SET canonical_hash = NULL WHERE idempotency_key = $1", key)
+		replays(key, string(plain), first)
+		checkError(t, post(key, reordered(t, body)), domain.Conflict)
+		// A record that 1.0 has replaced by that of another request.
+		second := post(key+" 2", reordered(t, body))
+		if second.Status != o.Meta().Status { // the object is there
+			return
+		}
+		w.Exec("UPDATE idempotency_records SET request_hash = sha256('another') WHERE idempotency_key = $1", key+" 2")
+		checkError(t, post(key+" 2", reordered(t, body)), domain.Conflict)
+		checkError(t, post(key+" 2", string(plain)), domain.Conflict)
 	})
 }
 

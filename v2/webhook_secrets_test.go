@@ -271,7 +271,7 @@ func TestHolderWaits(t *testing.T) {
 	h.Receivers.Refuse = func(string) error { // the first has reserved the key
 		go func() {
 			looked <- h.DB.Tx(h.tenant.Ctx, func(ctx context.Context) error {
-				_, _, err := h.DB.Reserve(ctx, "k", []byte("another request"))
+				_, _, err := h.DB.Reserve(ctx, "k", domain.RequestDigest{Exact: []byte("another"), Canonical: []byte("request")})
 				looks <- true
 				<-looks
 				return err

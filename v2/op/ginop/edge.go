@@ -28,8 +28,10 @@ type Config struct {
 	Once Once
 	// Reserve reserves an Idempotency-Key for a request with a step before its transaction, and Finish is Once for the
 	// rest of that request's work; see db.Reserve and db.Finish.
-	Reserve func(ctx context.Context, key string, hash []byte) (recorded *domain.Outcome, release func(), err error)
-	Finish  Once
+	Reserve func(
+		ctx context.Context, key string, request domain.RequestDigest,
+	) (recorded *domain.Outcome, release func(), err error)
+	Finish Once
 	// Secrets encrypts recorded outcomes that hold secrets. Nil means no encryption key: such an outcome is an error.
 	Secrets Sealer
 	// Reach returns NotFound for a client or a user, unless zero, to which the caller has no access. It is called
@@ -49,9 +51,9 @@ type Config struct {
 	Tracing Tracing
 }
 
-// Once runs a request's work at most once per caller and Idempotency-Key. hash identifies the request.
+// Once runs a request's work at most once per caller and Idempotency-Key.
 type Once func(
-	ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+	ctx context.Context, key string, request domain.RequestDigest, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error)
 
 // Tracing describes the span of a request: Begun at its start, Answered after its answer. key is the prefix of the API

@@ -1,6 +1,7 @@
 package ginop
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"partnerapi/domain"
@@ -31,7 +33,14 @@ func (e *Edge) runAtMostOnce(
 	if o.Input().IsDryRun(in) { // it changes nothing: a repeat is harmless
 		return e.answer(ctx, c, o, in, o.Run)
 	}
-	w := &idempotentRun{edge: e, c: c, op: o, in: in, key: key, hash: requestHash(c.Request, body)}
+	w := &idempotentRun{edge: e, c: c, op: o, in: in, key: key}
+	err = e.Parse(ctx, len(body), func() error {
+		w.request = digestOf(c.Request, body)
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
 	if o.Prepares() {
 		out, err = w.runPrepared(ctx)
 	} else {
@@ -61,7 +70,8 @@ type idempotentRun struct {
 	op   op.Operation
 	in   any
 	key  string
-	hash []byte
+	// request identifies the request among those with the key.
+	request domain.RequestDigest
 	// ran says that the operation was run by this request, or its step before the transaction.
 	ran bool
 }
@@ -69,7 +79,7 @@ type idempotentRun struct {
 // runPrepared runs the step before the transaction and then the operation, and records the outcome. If an outcome is
 // recorded already, it runs neither and returns that. After an error it releases the key, for another request.
 func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error) {
-	recorded, release, err := w.edge.Reserve(ctx, w.key, w.hash)
+	recorded, release, err := w.edge.Reserve(ctx, w.key, w.request)
 	if err != nil {
 		return domain.Outcome{}, err
 	}
@@ -95,7 +105,7 @@ func (w *idempotentRun) runPrepared(ctx context.Context) (domain.Outcome, error)
 // runRecorded runs the operation and records its outcome by once, which is the edge's Once or Finish. One with a secret
 // is recorded encrypted, and returned with its plain body. An outcome that is recorded already is returned as it is.
 func (w *idempotentRun) runRecorded(ctx context.Context, once Once, run runner) (domain.Outcome, error) {
-	return once(ctx, w.key, w.hash, func(ctx context.Context) (domain.Outcome, error) {
+	return once(ctx, w.key, w.request, func(ctx context.Context) (domain.Outcome, error) {
 		w.ran = true // the outcome is no repeat
 		out, err := w.edge.answer(ctx, w.c, w.op, w.in, run)
 		if err != nil || !w.op.Meta().Secret {
@@ -159,11 +169,21 @@ func validIdempotencyKey(key string) bool {
 	return true
 }
 
-// requestHash returns a hash of a request's path, parameters and body.
-func requestHash(r *http.Request, body []byte) []byte {
-	hash := sha256.New()
-	hash.Write([]byte(r.URL.RequestURI()))
-	hash.Write([]byte{0})
-	hash.Write(body)
-	return hash.Sum(nil)
+// digestOf returns the digests of a request's path, parameters and body, which is valid for its operation. The numbers of
+// such a body are small, so that the canonical form, in which integers are exact here, does not round any.
+func digestOf(r *http.Request, body []byte) domain.RequestDigest {
+	hash := func(body []byte) []byte {
+		hash := sha256.New()
+		hash.Write([]byte(r.URL.RequestURI()))
+		hash.Write([]byte{0})
+		hash.Write(body)
+		return hash.Sum(nil)
+	}
+	digest := domain.RequestDigest{Exact: hash(body)}
+	canonical := jsontext.Value(bytes.TrimPrefix(body, op.ByteOrderMark)).Clone()
+	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil { // an optional body that is empty
+		canonical = body
+	}
+	digest.Canonical = hash(canonical)
+	return digest
 }

@@ -94,16 +94,16 @@ func newPlatform(t *testing.T) *platform {
 			return p.refusing
 		}
 		c.Once = func(
-			ctx context.Context, key string, hash []byte, work func(context.Context) (domain.Outcome, error),
+			ctx context.Context, key string, request domain.RequestDigest, work func(context.Context) (domain.Outcome, error),
 		) (domain.Outcome, error) {
-			if first, ok := records[key]; ok && !bytes.Equal(first, hash) {
+			if first, ok := records[key]; ok && !bytes.Equal(first, request.Canonical) {
 				return domain.Outcome{}, domain.ErrConflict("", "used with another request")
 			} else if ok {
 				return outcomes[key], nil
 			}
 			out, err := work(ctx)
 			if err == nil {
-				records[key], outcomes[key] = hash, out
+				records[key], outcomes[key] = request.Canonical, out
 			}
 			return out, err
 		}
