@@ -251,6 +251,8 @@ func (s *service) mountTracking(ctx context.Context) error {
 // requests in progress are finished, within stopWithin, the last uses of keys are recorded, atEnd is called and Redis
 // closed. run returns all errors.
 func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
+	// A connection goes on after a request with both Content-Length and Transfer-Encoding, against RFC 9112, 6.1, until a
+	// Go that closes it (golang/go#80942).
 	server := &http.Server{
 		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: timeouts.headers, ReadTimeout: timeouts.request,
 		WriteTimeout: 2 * timeouts.request, IdleTimeout: timeouts.idle, // the time to write includes that to read the body
