@@ -54,7 +54,10 @@ func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	if err != nil {
 		return page, err
 	}
-	return page, d.refreshPage(ctx, page.Rows)
+	if refreshed, err := d.refreshPage(ctx, page.Rows); err != nil || !refreshed {
+		return page, err
+	}
+	return d.clients(ctx, f, w) // by the list's own statement, which may read more than a refresh does
 }
 
 // clients reads a page of the clients within the caller's reach, with stored summaries.

@@ -161,31 +161,19 @@ func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, erro
 	return d.tenantOf(&rows[0]), nil
 }
 
-// refreshPage refreshes the stale summaries of the clients in page, in one statement, and replaces these clients.
-func (d *DB) refreshPage(ctx context.Context, page []domain.Client) error {
-	indexes := map[domain.ClientID]int{} // of stale clients in page
+// refreshPage refreshes the stale summaries of the clients in page, in one statement. It returns false if none is stale.
+func (d *DB) refreshPage(ctx context.Context, page []domain.Client) (refreshed bool, err error) {
 	var stale []domain.ClientID
 	for i := range page {
 		if d.stale(&page[i]) {
-			indexes[page[i].ID] = i
 			stale = append(stale, page[i].ID)
 		}
 	}
 	if stale == nil {
-		return nil
+		return false, nil
 	}
-	rows, err := d.refreshRead(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(stale)))
-	if err != nil {
-		return err
-	}
-	if len(rows) < len(stale) { // another request has refreshed the others
-		rows, err = pg.All[ClientRow](ctx, d, "read clients", pg.Rows[ClientRow]().
-			Where("c.id = ANY(?::uuid[])", pg.IDs(stale)).Where("?", WithinReach(ctx)))
-	}
-	for i := range rows {
-		page[indexes[rows[i].ID]] = rows[i].Client
-	}
-	return err
+	_, err = d.refreshRead(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(stale)))
+	return true, err
 }
 
 // RefreshReachable refreshes the stale summaries of all clients that the caller reaches, in one statement.

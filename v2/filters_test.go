@@ -1,6 +1,7 @@
 package v2_test
 
 import (
+	"fmt"
 	"net/url"
 	"reflect"
 	"slices"
@@ -35,7 +36,7 @@ func TestFilterMatrix(t *testing.T) {
 	m := filterMatrix{Harness: h, key: e.Key, at: d.of("user_id", d.user, "webhook_id", d.webhook)}
 	client := "/v2/clients/" + d.client
 	m.at["collection_id"] = m.longest(t, client+"/collections", "/members")
-	m.at["policy_id"] = m.longest(t, client+"/policies", "/users")
+	m.at["policy_id"] = m.partlySigned(t, client+"/policies")
 	result := h.Get(client+"/phishing/results?limit=1", e.Key).Want(200).Field("data").([]any)[0].(map[string]any)
 	m.own = d.of("ids", d.client, "collection_id", d.collections[1], "result_id", result["result_id"].(string), "user_id", result["user_id"].(string),
 		"course_id", d.course,
@@ -44,6 +45,7 @@ func TestFilterMatrix(t *testing.T) {
 	demoLists(h, d)
 
 	m.rows(t, "/v2/clients?sort=risk_score") // refreshes every summary
+	spreadChanges(h)
 	for _, o := range h.API.Set.All() {
 		if filters := m.filters(t, o); len(filters) > 0 && o.Meta().ID != sums {
 			t.Run(o.Meta().ID, func(t *testing.T) { m.in(t).check(t, o, filters) })
@@ -86,6 +88,33 @@ func (m filterMatrix) longest(t *testing.T, path, below string) (id string) {
 		}
 	}
 	return id
+}
+
+// partlySigned is the id of a policy that some of its users have signed, and others not.
+func (m filterMatrix) partlySigned(t *testing.T, path string) string {
+	for _, id := range column(m.Get(path, m.key).Want(200), "id") {
+		users := path + "/" + id + "/users?status="
+		if len(m.rows(t, users+"signed")) > 0 && len(m.rows(t, users+"unsigned")) > 0 {
+			return id
+		}
+	}
+	t.Fatal("the demonstration has no policy that some users have signed")
+	return ""
+}
+
+// spreadChanges makes of every two rows one changed long ago and one changed today, where the demonstration changed all
+// at the same time.
+func spreadChanges(h *v2test.Harness) {
+	now := h.Clock.Now()
+	for _, t := range []struct{ table, keys, column string }{
+		{"clients", "partner_id, id", "updated_at"}, {"collections", "client_id, id", "updated_at"},
+		{"framework_assignments", "client_id, id", "changed_at"}, {"assignments", "client_id, user_id, course_id, round", "updated_at"},
+	} {
+		h.Exec(fmt.Sprintf(`WITH p AS (SELECT ctid AS row, row_number() OVER (ORDER BY %[2]s) AS place FROM %[1]s)
+			UPDATE %[1]s AS t SET %[3]s = CASE WHEN place %% 2 = 1 THEN $1::timestamptz ELSE $2 END FROM p WHERE t.ctid = p.row`,
+			t.table, t.keys, t.column), now.AddDate(0, 0, -30), now)
+	}
+	h.Exec("UPDATE framework_assignments SET created_at = changed_at") // a new one has changed too
 }
 
 // othersIDs are ids of another partner's objects, by the names of filters.
@@ -182,6 +211,9 @@ func (m filterMatrix) check(t *testing.T, o op.Operation, filters map[string][]s
 		}
 		if len(one.rows) == len(every) {
 			t.Errorf("no text of %s narrows the list: %q: give the demonstration more in demoLists", name, queries)
+		}
+		if len(one.rows) == 0 && !slices.ContainsFunc(o.Input().Query, func(p op.Param) bool { return p.Name == name && isRequired(p) }) {
+			t.Errorf("no text of %s selects anything: %q: give the demonstration some in demoLists", name, queries)
 		}
 		selected = append(selected, one)
 	}
