@@ -80,7 +80,7 @@ func start(t testing.TB, o setup) *service {
 	o.Wrap = func(_ *v2test.Harness, base http.RoundTripper) http.RoundTripper {
 		release := cmp.Or(o.Release, op.Latest)
 		served := openapitest.Shared(t, "v1 "+release.String(), s.facade.Document).Wrap(t, base)
-		kept := openapitest.Shared(t, "v1 kept", keptDocument).Wrap(t, served)
+		kept := openapitest.Shared(t, keptFile, keptDocument).Wrap(t, served)
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if s.isAdditive(r.URL.Path) {
 				return served.RoundTrip(r)
@@ -92,11 +92,14 @@ func start(t testing.TB, o setup) *service {
 	return s
 }
 
+// keptFile is the file of keptDocument.
+const keptFile = "tools/openapi/baseline/v1.yaml"
+
 // keptDocument is v1's document as tools/openapi keeps it, from which integrators made their
 // programs: no answer may hold what it does not name. It allows 410 here, which it does not
 // have: tests of phases want that status, and all others another.
 func keptDocument() (*openapi3.T, error) {
-	document, err := openapi3.NewLoader().LoadFromFile("../tools/openapi/baseline/v1.yaml")
+	document, err := openapi3.NewLoader().LoadFromFile("../" + keptFile)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ import (
 
 // Validator validates responses against one document. It is safe for concurrent use.
 type Validator struct {
+	// name is the document's name in messages.
+	name   string
 	prefix string
 	router routers.Router
 	// unknown is the route of requests that the document does not have.
@@ -57,14 +59,20 @@ func New(t testing.TB, doc *openapi3.T) *Validator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Validator{prefix: doc.Servers[0].URL, router: router, unknown: unknownRoute(t, doc)}
+	return &Validator{
+		name: doc.Info.Title + " " + doc.Info.Version, prefix: doc.Servers[0].URL, router: router, unknown: unknownRoute(t, doc),
+	}
 }
 
 // validators are functions that return the validators of Shared, by key.
 var validators sync.Map
 
+// maxName is the maximum length of a key of Shared that is the document's name, and not its text.
+const maxName = 100
+
 // Shared returns the validator of the document that make returns. It is made once for all tests of the process with the
-// same key, as reading a document takes longer than most tests.
+// same key, as reading a document takes longer than most tests. A short key, such as a file's path, is the document's
+// name in messages.
 func Shared(t testing.TB, key string, make func() (*openapi3.T, error)) *Validator {
 	t.Helper()
 	shared, _ := validators.LoadOrStore(key, sync.OnceValue(func() *Validator {
@@ -73,7 +81,11 @@ func Shared(t testing.TB, key string, make func() (*openapi3.T, error)) *Validat
 			t.Errorf("make the document: %v", err)
 			return nil
 		}
-		return New(t, doc)
+		v := New(t, doc)
+		if len(key) <= maxName {
+			v.name = key
+		}
+		return v
 	}))
 	v := shared.(func() *Validator)()
 	if v == nil {
@@ -180,7 +192,7 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 		},
 		Status: status, Header: header, Options: options,
 	}
-	return openapi3filter.ValidateResponse(req.Context(), in.SetBodyBytes(body))
+	return shorten(openapi3filter.ValidateResponse(req.Context(), in.SetBodyBytes(body)))
 }
 
 // covers reports whether a path is below the document's prefix, and not that of the document itself.
@@ -193,13 +205,15 @@ func (v *Validator) covers(path string) bool {
 func (v *Validator) Check(t testing.TB, req *http.Request, status int, header http.Header, body []byte) {
 	t.Helper()
 	if err := v.Violation(req, status, header, body); err != nil {
-		t.Errorf("%s %s answers %d, not as its OpenAPI document says: %v\n%s",
-			req.Method, req.URL.Path, status, err, body)
+		t.Errorf("%s %s: the response with status %d differs from the document %s: %v; the body begins with %.200s",
+			req.Method, req.URL.Path, status, v.name, err, body)
 	}
 }
 
-// Wrap returns a transport that checks every response of base. For several documents, wrap several times.
+// Wrap returns a transport that checks every response of base. For several documents, wrap several times. It reports
+// each difference once.
 func (v *Validator) Wrap(t testing.TB, base http.RoundTripper) http.RoundTripper {
+	var reported sync.Map // the differences, by method, status and text
 	return transport(func(req *http.Request) (*http.Response, error) {
 		t.Helper()
 		resp, err := base.RoundTrip(req)
@@ -212,7 +226,11 @@ func (v *Validator) Wrap(t testing.TB, base http.RoundTripper) http.RoundTripper
 			return nil, err
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(body))
-		v.Check(t, req, resp.StatusCode, resp.Header, body)
+		if err := v.Violation(req, resp.StatusCode, resp.Header, body); err != nil {
+			if _, known := reported.LoadOrStore(fmt.Sprint(req.Method, resp.StatusCode, err), true); !known {
+				v.Check(t, req, resp.StatusCode, resp.Header, body)
+			}
+		}
 		return resp, nil
 	})
 }
