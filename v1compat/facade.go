@@ -107,6 +107,7 @@ func (f *Facade) Mount(edge *ginop.Edge, engine *gin.Engine) error {
 	s := edge.Surface(engine, "/v1", renderError)
 	links := f.guideLinks()
 	s.Headers(func(c *gin.Context, operation string) { f.setRetirementHeaders(c, operation, links) })
+	s.KeepLastUse(startRehearsalID, endRehearsalID)
 	for _, r := range f.routes {
 		s.Handle(r.Method, r.Path, r.ID, r.serve)
 	}

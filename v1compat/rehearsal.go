@@ -25,23 +25,29 @@ type StartedRehearsal struct {
 	Until Time `json:"until" doc:"Until when version 1 answers the key 410."`
 }
 
+// The IDs of the routes of rehearsals. They are neither calls of v1 nor the key's last use (decisions 11.9).
+const (
+	startRehearsalID = "start-rehearsal"
+	endRehearsalID   = "end-rehearsal"
+)
+
 // addRehearsalRoutes adds the routes by which callers test with their own key whether they still need v1.
 func (f *Facade) addRehearsalRoutes() {
 	addOwn(f, Meta{
-		ID: "start-rehearsal", Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
+		ID: startRehearsalID, Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
 		Description: "Switches version 1 off for the key that asks, for some minutes: within 30 seconds its operations answer 410 " +
 			"with the code `gone`, as after the end. Version 2 is not touched, nor are other keys. A key may start one rehearsal in 24 hours.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, f.startRehearsal)
 	addOwn(f, Meta{
-		ID: "end-rehearsal", Method: "DELETE", Path: "/rehearsal", Status: http.StatusNoContent, Summary: "End Rehearsal",
+		ID: endRehearsalID, Method: "DELETE", Path: "/rehearsal", Status: http.StatusNoContent, Summary: "End Rehearsal",
 		Description: "Ends the rehearsal of the key that asks, at once. Without a rehearsal nothing changes.",
 	}, f.endRehearsal)
 }
 
 // startRehearsal implements POST /v1/rehearsal.
 func (f *Facade) startRehearsal(ctx context.Context, in *startRehearsal) (out *StartedRehearsal, err error) {
-	err = f.rehearse(ctx, "start-rehearsal", in, func(ctx context.Context, s *retire.Store, key domain.KeyID) (any, error) {
+	err = f.rehearse(ctx, startRehearsalID, in, func(ctx context.Context, s *retire.Store, key domain.KeyID) (any, error) {
 		until, err := s.StartRehearsal(ctx, key, time.Duration(*in.Body.Minutes)*time.Minute)
 		out = &StartedRehearsal{Until: Time{until}}
 		return out, err
@@ -52,7 +58,7 @@ func (f *Facade) startRehearsal(ctx context.Context, in *startRehearsal) (out *S
 // endRehearsal implements DELETE /v1/rehearsal.
 func (f *Facade) endRehearsal(ctx context.Context, in *endRehearsal) (*op.NoContent, error) {
 	out := &op.NoContent{}
-	err := f.rehearse(ctx, "end-rehearsal", in, func(ctx context.Context, s *retire.Store, key domain.KeyID) (any, error) {
+	err := f.rehearse(ctx, endRehearsalID, in, func(ctx context.Context, s *retire.Store, key domain.KeyID) (any, error) {
 		return out, s.EndRehearsal(ctx, key)
 	})
 	return out, err

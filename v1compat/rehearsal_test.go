@@ -146,6 +146,31 @@ func TestRehearsalIsNoCall(t *testing.T) {
 	calls(1)
 }
 
+// TestRehearsalIsNoUseOfTheKey verifies that neither the start nor the end of a rehearsal is recorded as the key's last
+// use, whatever its status, and that any other request is.
+func TestRehearsalIsNoUseOfTheKey(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{})
+	tenant := s.Tenant("Partner")
+	used := func(after string, want bool) {
+		t.Helper()
+		if got := s.Edge.Keys.Used(); (len(got) > 0) != want {
+			t.Errorf("after %s: got uses %v, want some: %v", after, got, want)
+		}
+	}
+	s.Edge.Keys.Used() // forget what set the scene
+	s.rehearse(tenant.Key, 0).Want(http.StatusBadRequest)
+	s.rehearse(tenant.Key, 10).Want(http.StatusOK)
+	s.rehearse(tenant.Key, 10).Want(http.StatusTooManyRequests)
+	used("starting rehearsals", false)
+	s.Do("DELETE", rehearsalPath, tenant.Key, nil).Want(http.StatusNoContent)
+	used("ending a rehearsal", false)
+	s.Get("/v1/usage", tenant.Key).Want(http.StatusOK)
+	used("GET /v1/usage", true)
+	s.Get(rehearsalPath, tenant.Key).Want(http.StatusNotFound)
+	used("an unknown operation", true)
+}
+
 // TestRehearsalWithoutKeeper: a facade that keeps no retirement has no rehearsals.
 func TestRehearsalWithoutKeeper(t *testing.T) {
 	t.Parallel()

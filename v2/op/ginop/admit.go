@@ -45,7 +45,6 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudg
 
 	switch {
 	case err == nil:
-		e.Keys.markUsed(caller)
 		setKeyExpires(c, caller, e.Keys.clock.Now())
 		if counted { // the key is valid
 			e.budgets.refund(ctx, addressBudget(c))

@@ -122,7 +122,8 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	return caller, nil
 }
 
-// markUsed records that the key was used now. It is not called for a request that was rejected for its network.
+// markUsed records that the key was used now. It is not called for a request that was rejected for its network, or
+// whose route is excluded (Surface.KeepLastUse).
 func (k *Keys) markUsed(caller *domain.Caller) {
 	now := k.clock.Now()
 	k.mu.Lock()

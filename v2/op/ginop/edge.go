@@ -134,6 +134,8 @@ type Surface struct {
 	before func(*http.Request) error
 	// uncounted says that requests count against no key's budget.
 	uncounted bool
+	// unmarked has the names of the routes whose requests are not recorded as the key's last use.
+	unmarked map[string]bool
 }
 
 // Surface adds a version of the interface below a prefix.
@@ -192,6 +194,15 @@ func errNoRoute(c *gin.Context, what, prefix string) error {
 // included. It runs before the work of each request. operation is the route's name, "document" for a document, or
 // "unknown". Headers must be called before the first request.
 func (s *Surface) Headers(fn func(c *gin.Context, operation string)) { s.headers = fn }
+
+// KeepLastUse excludes the requests of the named routes from the key's last use. It must be called before the first
+// request.
+func (s *Surface) KeepLastUse(routes ...string) {
+	s.unmarked = map[string]bool{}
+	for _, name := range routes {
+		s.unmarked[name] = true
+	}
+}
 
 // Handle adds a route, named name in logs and metrics. fn runs for requests with a valid key whose budget is not used
 // up, and writes the response unless it returns an error. fn must do no slow work before it calls Decode, which waits

@@ -72,7 +72,7 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	body, done := limitTime(c)
 	defer done()
 
-	err := s.admitAndRun(c, work)
+	err := s.admitAndRun(c, name, work)
 	if err != nil && errors.Is(body.err, os.ErrDeadlineExceeded) {
 		err = errSlowUpload
 		c.Header("Connection", "close") // instead of waiting for the rest of the body
@@ -115,8 +115,9 @@ func (e *Edge) drainBody(c *gin.Context) {
 }
 
 // admitAndRun admits the request by the surface's before, the key and the budgets, and runs its work. The work has the
-// caller in its context, and a turn for what it acquires. A panic becomes an error.
-func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (err error) {
+// caller in its context, and a turn for what it acquires. A panic becomes an error. name is the route's: unless the
+// surface excludes it (KeepLastUse), the request is recorded as the key's last use.
+func (s *Surface) admitAndRun(c *gin.Context, name string, work func(*gin.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -130,6 +131,9 @@ func (s *Surface) admitAndRun(c *gin.Context, work func(*gin.Context) error) (er
 	caller, keyBudget, err := s.edge.admit(c, !s.uncounted)
 	if err != nil {
 		return err
+	}
+	if !s.unmarked[name] {
+		s.edge.Keys.markUsed(caller)
 	}
 	ctx := c.Request.Context()
 	if s.edge.Audit != nil && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
