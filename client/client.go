@@ -41,6 +41,8 @@ type Config struct {
 	// URL is the address of the service, without /v2.
 	URL string
 	Key string
+	// UserAgent identifies the program to the service; empty means partnerapi-go with the latest release.
+	UserAgent string
 	// Timeout is the time limit of an attempt, including the reading of the response; 0 means 30 seconds.
 	Timeout time.Duration
 	// MaxBody is the maximum size of a response's body, in bytes; 0 means 64 MiB.
@@ -81,7 +83,7 @@ func redactAddress(address string) string {
 	return address
 }
 
-// userAgent identifies this package to services.
+// userAgent is the default of Config.UserAgent.
 var userAgent = "partnerapi-go/" + op.Latest.String()
 
 // Client calls a service. It is safe for concurrent use.
@@ -101,7 +103,7 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
+	c.MaxBody, c.UserAgent = cmp.Or(c.MaxBody, 64<<20), cmp.Or(c.UserAgent, userAgent)
 	c.Tries, c.MaxWait = cmp.Or(c.Tries, 5), cmp.Or(c.MaxWait, 2*time.Minute)
 	if c.Wait == nil {
 		c.Wait = domain.Pause
@@ -158,7 +160,7 @@ func (k keyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("X-API-Key", k.key())
-	r.Header.Set("User-Agent", userAgent)
+	r.Header.Set("User-Agent", k.config.UserAgent)
 	return k.config.Transport.RoundTrip(r)
 }
 
@@ -224,7 +226,7 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	if err != nil {
 		return nil, err
 	}
-	out.Header.Set("User-Agent", userAgent)
+	out.Header.Set("User-Agent", c.config.UserAgent)
 	if len(r.Body) > 0 {
 		out.Header.Set("Content-Type", "application/json")
 	}

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -392,10 +393,10 @@ func TestBounds(t *testing.T) {
 	w := gzip.NewWriter(&packed)
 	_, _ = w.Write([]byte(`{"name":"` + strings.Repeat("a", 1<<20) + `"}`))
 	_ = w.Close()
-	asked := 0
+	asked, agent := 0, ""
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
-		if r.Header.Get("Accept-Encoding") != "gzip" || r.Header.Get("User-Agent") != "partnerapi-go/"+op.Latest.String() {
+		if r.Header.Get("Accept-Encoding") != "gzip" || r.Header.Get("User-Agent") != cmp.Or(agent, "partnerapi-go/"+op.Latest.String()) {
 			t.Error(r.Header)
 		}
 		w.Header().Set("Content-Encoding", "gzip")
@@ -416,16 +417,25 @@ func TestBounds(t *testing.T) {
 	if asked != 3 {
 		t.Errorf("asked %d times", asked)
 	}
+	agent = "acme-sync/2.4"
+	named, err := client.New(client.Config{URL: service.URL, UserAgent: agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(named.Close)
+	if _, err := client.Call(t.Context(), named, api.GetPartner, &api.GetPartnerInput{}); err != nil {
+		t.Error(err)
+	}
 	c := answering(t, client.Config{}, func(w http.ResponseWriter, _ *http.Request) error {
 		asked++
 		fmt.Fprint(w, "<html>")
 		return nil
 	})
-	_, err := client.Call(t.Context(), c, api.GetPartner, &api.GetPartnerInput{})
-	if err == nil || !strings.Contains(err.Error(), "not its output") || asked != 4 {
+	_, err = client.Call(t.Context(), c, api.GetPartner, &api.GetPartnerInput{})
+	if err == nil || !strings.Contains(err.Error(), "not its output") || asked != 5 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
-	if _, err := client.Call(t.Context(), c, api.GetClient, &api.GetClientInput{}); err == nil || asked != 4 {
+	if _, err := client.Call(t.Context(), c, api.GetClient, &api.GetClientInput{}); err == nil || asked != 5 {
 		t.Errorf("a client that is not named: asked %d times: %v", asked, err)
 	}
 }

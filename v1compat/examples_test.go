@@ -8,6 +8,7 @@ import (
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/idmap"
+	"partnerapi/v1compat/usage"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi/openapitest"
 	"partnerapi/v2/v2test"
@@ -55,7 +56,8 @@ func (s *service) exampleCalls(e *v2test.Examples) []v2test.Call {
 	report := s.numberAt(e, idmap.Report, v2Path+"/reports?status=pending", 0)
 	template := s.numberAt(e, idmap.Template, "/v2/phishing/templates", 0)
 	s.finish(e, v2Path+"/reports?status=pending")
-	s.called(e, "/v1/clients?limit=1", "/v1/clients?limit=1", "/v1/clients/"+client+"/users?limit=1")
+	s.called(e, usage.ParityAgent+"2.4", "/v1/clients?limit=1")
+	s.called(e, "acme-sync/2.4", "/v1/clients?limit=1", "/v1/clients?limit=1", "/v1/clients/"+client+"/users?limit=1")
 
 	of := func(pairs ...string) map[string]string {
 		out := map[string]string{"client_id": client}
@@ -135,11 +137,11 @@ func (s *service) finish(e *v2test.Examples, path string) {
 	}
 }
 
-// called makes requests, and has them be counted.
-func (s *service) called(e *v2test.Examples, paths ...string) {
+// called makes requests with a user agent, and has them be counted.
+func (s *service) called(e *v2test.Examples, agent string, paths ...string) {
 	s.T.Helper()
 	for _, path := range paths {
-		s.Do("GET", path, e.Key, nil, "User-Agent", "acme-sync/2.4").Want(200)
+		s.Do("GET", path, e.Key, nil, "User-Agent", agent).Want(200)
 	}
 	if err := s.usage.Flush(s.T.Context()); err != nil {
 		s.T.Fatal(err)

@@ -12,7 +12,9 @@ import (
 
 // Usage lists a key's calls of version 1.
 type Usage struct {
-	Items []UsageItem `json:"items" doc:"The newest day first, then by operation."`
+	Items []UsageItem `json:"items" doc:"Calls by day and operation, newest day first, then by operation."`
+	// Parity is apart: those calls come from no program that has to move.
+	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions, in the same order. They are not in items."`
 }
 
 // UsageItem counts a key's calls of one operation on one day.
@@ -47,20 +49,24 @@ func (f *Facade) addUsageRoutes() {
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
 		Description: "Returns which operations of version 1 were called with the key, by day (UTC), and which operation of " +
 			"version 2 follows each. Requests show within 10 seconds, and for 400 days. Those of this operation, and of " +
-			"others that the older interface did not have, are not counted.",
+			"others that the older interface did not have, are not counted. Requests of the command partnerapi parity are listed apart.",
 	}, f.readUsage)
 }
 
 // readUsage implements GET /v1/usage.
 func (f *Facade) readUsage(ctx context.Context, in *readUsage) (*Usage, error) {
-	out := &Usage{Items: []UsageItem{}}
+	out := &Usage{Items: []UsageItem{}, Parity: []UsageItem{}}
 	if f.Usage == nil {
 		return out, nil
 	}
 	from := domain.DateOf(f.Clock.Now()).AddDays(1 - in.Query.Days)
 	rows, err := f.Usage.ByKey(ctx, domain.CallerFrom(ctx).Key, from)
 	for _, r := range rows {
-		out.Items = append(out.Items, UsageItemOf(r, f.successors[r.Operation]))
+		list := &out.Items
+		if r.Surface == usage.Parity {
+			list = &out.Parity
+		}
+		*list = append(*list, UsageItemOf(r, f.successors[r.Operation]))
 	}
 	return out, err
 }

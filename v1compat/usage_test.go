@@ -84,8 +84,28 @@ func TestUsage(t *testing.T) {
 	}
 
 	s.facade.Usage = nil
-	if got := string(s.Get("/v1/usage", tenant.Key).Want(200).Body); got != `{"items":[]}` {
+	if got := string(s.Get("/v1/usage", tenant.Key).Want(200).Body); got != `{"items":[],"parity":[]}` {
 		t.Errorf("without a counter %s", got)
+	}
+}
+
+// TestUsageByParity verifies that calls by parity are listed apart from the others.
+func TestUsageByParity(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{})
+	tenant := s.Tenant("Partner")
+	s.Get("/v1/clients", tenant.Key).Want(200)
+	for _, path := range []string{"/v1/clients", "/v1/partner", "/v2/clients"} {
+		s.Do("GET", path, tenant.Key, nil, "User-Agent", usage.ParityAgent+"2.4").Want(200)
+	}
+	if got := brief(s.used(tenant.Key)); !slices.Equal(got, []string{"2026-06-15 GET /v1/clients 1/0"}) {
+		t.Errorf("got items %q, want the first call alone", got)
+	}
+	var got struct{ Parity []map[string]any }
+	s.Get("/v1/usage", tenant.Key).Want(200).Into(&got)
+	want := []string{"2026-06-15 GET /v1/clients 1/0", "2026-06-15 GET /v1/partner 1/0"}
+	if parity := brief(got.Parity); !slices.Equal(parity, want) || got.Parity[0]["successor"] != "GET /v2/clients" {
+		t.Errorf("got %v by parity, want %q", got.Parity, want)
 	}
 }
 

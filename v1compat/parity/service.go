@@ -13,7 +13,12 @@ import (
 
 	"partnerapi/client"
 	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
+	"partnerapi/v2/op"
 )
+
+// UserAgent is the User-Agent of the comparison's requests, by which the service counts them apart.
+var UserAgent = usage.ParityAgent + op.Latest.String()
 
 const (
 	// maxInFlight bounds how many requests are in progress, or lists compared, at a time.
@@ -63,7 +68,7 @@ type service struct {
 
 // newService returns the service at an address; an error if that is invalid. variable stands for the key in commands.
 func newService(base, key, variable string, c Config) (*service, error) {
-	caller, err := client.New(client.Config{URL: base, Key: key, Timeout: requestTimeout})
+	caller, err := client.New(client.Config{URL: base, Key: key, UserAgent: UserAgent, Timeout: requestTimeout})
 	return &service{
 		base: strings.TrimRight(base, "/"), variable: variable, client: caller, wait: c.Wait, waiting: c.Waiting,
 		idPrefix: "parity-" + rand.Text()[:8] + "-",

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
+	"partnerapi/v1compat/usage"
 	"partnerapi/v1compat/v1test"
 )
 
@@ -60,6 +61,27 @@ func TestWaits(t *testing.T) {
 	}
 	if len(waited.all) < 3 || waited.all[0] != 17*time.Second || waited.all[1] != 9*time.Second {
 		t.Errorf("waited %v", waited.all)
+	}
+}
+
+// TestUserAgent verifies that every request of a comparison has the user agent by which the service counts it apart.
+func TestUserAgent(t *testing.T) {
+	t.Parallel()
+	w := small(t)
+	var requests, foreign atomic.Int64
+	at := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		if !strings.HasPrefix(r.Header.Get("User-Agent"), usage.ParityAgent) {
+			foreign.Add(1)
+		}
+		out.WriteHeader(http.StatusBadRequest)
+	}))
+	t.Cleanup(at.Close)
+	_, _ = Compare(t.Context(), w.compare(at.URL)) // a service that answers nothing is an error
+	_, _ = Replay(t.Context(), w.compare(at.URL), strings.NewReader("/v1/partner\n"), func(int, string) {})
+	_, _, _ = Writes(t.Context(), w.compare(at.URL), "17")
+	if requests.Load() == 0 || foreign.Load() > 0 {
+		t.Errorf("%d of %d requests have another user agent", foreign.Load(), requests.Load())
 	}
 }
 

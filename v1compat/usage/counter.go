@@ -70,10 +70,16 @@ func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 
 // Count counts a call that was just answered. It does not block, and does not allocate for an operation that the key
 // called since the flush before last. Beyond the limit of tallies, the call is not counted; the next flush logs how
-// many were not.
+// many were not. A call of v1 by parity is counted as Parity, and one of v2 not at all.
 func (c *Counter) Count(call Call) {
 	now := c.clock.Now()
 	agent := cleanAgent(call.UserAgent)
+	if strings.HasPrefix(agent, ParityAgent) {
+		if call.Surface != V1 {
+			return
+		}
+		call.Surface = Parity
+	}
 	key := countKey{call.Key, domain.DateOf(now), call.Surface, call.Operation}
 
 	c.mu.Lock()

@@ -16,6 +16,21 @@ type Report struct {
 	// Days are all days of the report, the oldest first, with the calls of all keys, also of those that never called
 	// version 1.
 	Days []Day
+	// Parity are the keys with which parity called version 1 within the retention, the latest call first. Nothing else
+	// in the report includes these calls.
+	Parity []*ParityKey
+}
+
+// ParityKey is a key's use of version 1 by parity.
+type ParityKey struct {
+	Who
+	// LastAt is the last call.
+	LastAt domain.Time `json:"last_at"`
+	// Calls and Failures count calls in the days of the report.
+	Calls    int64 `json:"calls"`
+	Failures int64 `json:"failures"`
+	// Rows are the calls in the days of the report, as GET /v1/usage shows them.
+	Rows []Row `json:"-"`
 }
 
 // Key is a key that called version 1.
@@ -106,21 +121,15 @@ func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) 
 		return nil, err
 	}
 
-	keys := map[domain.KeyID]*Key{}
-	for _, t := range sums {
-		k := keys[t.Key]
-		if k == nil {
-			k = &Key{ID: t.Key, Partner: t.Partner, Days: slices.Clone(out.Days)}
-			k.Who = Who{t.Prefix, t.Name, t.PartnerName, t.Live}
-			keys[t.Key] = k
-			out.Keys = append(out.Keys, k)
-		}
-		k.Operations = append(k.Operations, t.asOperation(query.Now))
-	}
-	for _, k := range out.Keys { // the first of its operations was called last
-		k.LastAt, k.Verdict = k.Operations[0].LastAt, overallVerdict(k.Operations)
-	}
+	keys := out.addKeys(sums, query.Now)
+	parity := out.addParity(sums)
 	for _, r := range rows {
+		if r.Surface == Parity {
+			if p := parity[r.Key]; p != nil {
+				p.add(r)
+			}
+			continue
+		}
 		day := min(first.DaysUntil(r.Day), query.Days-1) // a process whose clock is ahead may have later days
 		out.Days[day].add(r)
 		if k := keys[r.Key]; k != nil {
@@ -130,9 +139,45 @@ func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) 
 	return out, nil
 }
 
-// total is a key's calls of one operation of version 1, and of its successor, in all retained days.
+// addKeys adds the keys of the totals of V1 to Keys, each without the rows of the report's days, and returns them by ID.
+func (out *Report) addKeys(sums []total, now time.Time) map[domain.KeyID]*Key {
+	keys := map[domain.KeyID]*Key{}
+	for _, t := range sums {
+		if t.Surface != V1 {
+			continue
+		}
+		k := keys[t.Key]
+		if k == nil {
+			k = &Key{ID: t.Key, Partner: t.Partner, Days: slices.Clone(out.Days)}
+			k.Who = Who{t.Prefix, t.Name, t.PartnerName, t.Live}
+			keys[t.Key] = k
+			out.Keys = append(out.Keys, k)
+		}
+		k.Operations = append(k.Operations, t.asOperation(now))
+	}
+	for _, k := range out.Keys { // the first of its operations was called last
+		k.LastAt, k.Verdict = k.Operations[0].LastAt, overallVerdict(k.Operations)
+	}
+	return keys
+}
+
+// addParity adds the keys of the totals of Parity to out.Parity, each without its calls, and returns them by ID.
+func (out *Report) addParity(sums []total) map[domain.KeyID]*ParityKey {
+	keys := map[domain.KeyID]*ParityKey{}
+	for _, t := range sums { // the latest call first
+		if t.Surface == Parity && keys[t.Key] == nil {
+			keys[t.Key] = &ParityKey{Who: Who{t.Prefix, t.Name, t.PartnerName, t.Live}, LastAt: domain.At(t.LastAt)}
+			out.Parity = append(out.Parity, keys[t.Key])
+		}
+	}
+	return keys
+}
+
+// total is a key's calls of one operation of version 1, directly or by parity, and of its successor, in all retained
+// days.
 type total struct {
 	Key                       domain.KeyID
+	Surface                   Surface // V1 or Parity
 	Prefix, Name, PartnerName string
 	Partner                   domain.PartnerID
 	Live                      bool
@@ -166,7 +211,7 @@ func totals(ctx context.Context, d pg.Runner, query ReportQuery) ([]total, error
 				nullif((max(to_char(day, 'YYYY-MM-DD') || user_agents))[2:], '{}') AS user_agents
 			FROM v1_usage WHERE ? GROUP BY key_id, surface, operation
 		)
-		SELECT t.key_id AS key, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner_name,
+		SELECT t.key_id AS key, t.surface, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner_name,
 			coalesce(p.id, '00000000-0000-0000-0000-000000000000') AS partner,
 			k.id IS NOT NULL AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?::timestamptz) AS live,
 			t.operation, coalesce(s.next, '') AS successor, t.first_at, t.last_at, n.answered_at, t.user_agents
@@ -174,9 +219,9 @@ func totals(ctx context.Context, d pg.Runner, query ReportQuery) ([]total, error
 		LEFT JOIN unnest(?::text[], ?::text[]) AS s (operation, next) ON s.operation = t.operation
 		LEFT JOIN totals AS n ON n.key_id = t.key_id AND n.surface = ? AND n.operation = s.next
 		LEFT JOIN api_keys AS k ON k.id = t.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
-		WHERE t.surface = ?
+		WHERE t.surface <> ?
 		ORDER BY t.last_at DESC, prefix, t.key_id, t.operation COLLATE "C"`,
-		keyCondition(query.Keys), query.Now, operations, successors, V2, V1))
+		keyCondition(query.Keys), query.Now, operations, successors, V2, V2))
 }
 
 // add adds a row of the report's days, which are read newest first. day is the index of its day. A call of version 1
@@ -208,7 +253,13 @@ func (k *Key) add(r Row, day int) {
 	}
 }
 
-// add adds a row's calls to the calls of its version.
+// add adds a row of the report's days.
+func (p *ParityKey) add(r Row) {
+	p.Calls, p.Failures = p.Calls+r.Calls, p.Failures+r.Failures
+	p.Rows = append(p.Rows, r)
+}
+
+// add adds the calls of a row of V1 or V2 to the calls of its version.
 func (d *Day) add(r Row) {
 	if r.Surface == V1 {
 		d.Calls += r.Calls

@@ -24,19 +24,25 @@ const (
 	maxAgent = 200
 )
 
-// Surface is a version of the interface.
+// Surface is what a call counts as: a call of a version, or a call of v1 by parity.
 type Surface string
 
-// The versions.
+// The surfaces. A call of v2 by parity is not counted.
 const (
-	V1 Surface = "v1"
-	V2 Surface = "v2"
+	V1     Surface = "v1"
+	V2     Surface = "v2"
+	Parity Surface = "parity"
 )
+
+// ParityAgent begins the User-Agent of parity, the comparison of both versions, whose calls of v1 say nothing of what a
+// caller's programs need.
+const ParityAgent = "partnerapi-parity/"
 
 // Call is a request that was answered.
 type Call struct {
 	Key domain.KeyID
-	// Surface and Operation name the called operation, by method and path, such as "GET /v1/clients/{client_id}/users".
+	// Surface (V1 or V2) and Operation name the called operation, by method and path, such as
+	// "GET /v1/clients/{client_id}/users".
 	Surface   Surface
 	Operation string
 	// Status is the HTTP status of the answer. From 400 on the call failed; 499 means that the caller did not wait.
@@ -62,14 +68,14 @@ type Row struct {
 // oldestDay returns the first day of the retention.
 func oldestDay(now time.Time) domain.Date { return domain.DateOf(now).AddDays(1 - Days) }
 
-// ByKey reads a key's calls of version 1 since a day, newest day first, then by operation. Calls of the last few
-// seconds are missing, as no process has flushed them yet (flushEvery).
+// ByKey reads a key's calls of version 1 since a day, those of parity too, newest day first, then by operation. Calls of
+// the last few seconds are missing, as no process has flushed them yet (flushEvery).
 func (c *Counter) ByKey(ctx context.Context, key domain.KeyID, from domain.Date) ([]Row, error) {
-	return rows(ctx, c.db, pg.SQL("surface = ? AND key_id = ? AND day >= ?::date ORDER BY day DESC, operation", V1, key, from))
+	return rows(ctx, c.db, pg.SQL("surface <> ? AND key_id = ? AND day >= ?::date ORDER BY day DESC, operation", V2, key, from))
 }
 
-// ReadRows reads the calls of both versions since a day, of all keys or the given ones, by key, newest day first,
-// then by operation.
+// ReadRows reads the calls on all surfaces since a day, of all keys or the given ones, by key, newest day first, then by
+// operation.
 func ReadRows(ctx context.Context, d pg.Runner, from domain.Date, keys ...domain.KeyID) ([]Row, error) {
 	return rows(ctx, d, pg.SQL("day >= ?::date AND ? ORDER BY key_id, day DESC, operation", from, keyCondition(keys)))
 }
@@ -112,7 +118,8 @@ func (c LastCall) String() string {
 	return text
 }
 
-// LastCalls reads the last call, failed or not, of each key that called version 1 since a time, the latest first.
+// LastCalls reads the last call, failed or not, of each key that called version 1 since a time, the latest first. Calls of
+// parity do not count.
 func LastCalls(ctx context.Context, d pg.Runner, since time.Time) ([]LastCall, error) {
 	return pg.All[LastCall](ctx, d, "look for the last calls of v1", pg.SQL(`
 		SELECT l.key_id AS key, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner,

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"partnerapi/client"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/domain"
 )
@@ -40,7 +41,7 @@ func TestClientAt(t *testing.T) {
 		"hill b": `the key reaches no client "hill b": name one by its id, as GET /v2/clients shows it, or its name, did you mean "Hill Bakery"?`,
 		"twin":   fmt.Sprintf(`2 clients are called "twin": name one by its id, %s or %s`, domain.ClientID{3}, domain.ClientID{4}),
 	} {
-		got, err := FindClient(t.Context(), service.URL+"/base/", "key", text)
+		got, err := FindClient(t.Context(), client.Config{URL: service.URL + "/base/", Key: "key"}, text)
 		if err != nil {
 			got = err.Error()
 		}

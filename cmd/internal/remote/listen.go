@@ -68,7 +68,7 @@ func (c Listen) Run(ctx context.Context, s cli.Env) error {
 func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context, time.Duration) error) error {
 	if c.Client != "" {
 		var err error
-		if c.Client, err = FindClient(ctx, c.URL, c.Key, c.Client); err != nil {
+		if c.Client, err = FindClient(ctx, client.Config{URL: c.URL, Key: c.Key}, c.Client); err != nil {
 			return fmt.Errorf("--client: %w", err)
 		}
 	}

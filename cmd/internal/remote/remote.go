@@ -75,15 +75,16 @@ func CheckReady(ctx context.Context, at string) ([]byte, error) {
 }
 
 // FindClient returns the id of a client that the key reaches; text is its id, UUID or name. An id of v2, or a number of
-// v1, is returned as it is, and a UUID as an id of v2. Only a name is looked up: an unknown or ambiguous one is an error.
-func FindClient(ctx context.Context, base, key, text string) (string, error) {
+// v1, is returned as it is, and a UUID as an id of v2. Only a name is looked up at the service: an unknown or
+// ambiguous one is an error.
+func FindClient(ctx context.Context, config client.Config, text string) (string, error) {
 	if _, err := strconv.ParseUint(text, 10, 63); err == nil || strings.HasPrefix(text, "cli_") { // 63 bits: as int64
 		return text, nil
 	}
 	if id, err := database.ParseClientID(text); err == nil {
 		return id.String(), nil
 	}
-	c, err := client.New(client.Config{URL: base, Key: key})
+	c, err := client.New(config)
 	if err != nil {
 		return "", err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"partnerapi/client"
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
@@ -103,7 +104,7 @@ func (c compareCmd) Validate() error {
 func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 	config := c.config(s)
 	if c.Writes != "" {
-		client, err := remote.FindClient(ctx, c.URL, c.Key, c.Writes)
+		client, err := remote.FindClient(ctx, client.Config{URL: c.URL, Key: c.Key, UserAgent: parity.UserAgent}, c.Writes)
 		if err != nil {
 			return c.report(s, &parity.Report{}, fmt.Errorf("--writes: %w", err))
 		}

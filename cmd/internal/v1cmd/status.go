@@ -47,6 +47,9 @@ A call of v1 counts whatever it was answered, 410 included; a call of v2 only if
 moved from every operation that it has not stopped calling, has not begun when it has with none of them, and is half-way
 otherwise. A caller that moves with another key shows as stopped under its old one.
 
+Calls of partnerapi parity, which compares both versions, are listed apart. They count for no verdict and no other number
+here, nor for v1 remind, v1 announce and v1 end. A key's last use (keys list) includes them.
+
 A rehearsal is v1 switched off for a key for some minutes by its own wish (POST /v1/rehearsal). It is no call of v1; what
 v1 answers 410 in it is one.
 
@@ -96,6 +99,8 @@ type Status struct {
 	NewKeys retire.Phase `json:"new_keys"`
 	// Rehearsals has the last rehearsal of each key, the latest first.
 	Rehearsals []rehearsalStatus `json:"rehearsals"`
+	// Parity are the keys with which parity called v1, the latest call first. These calls are counted nowhere else.
+	Parity []parityStatus `json:"parity"`
 	// Mails are the mails about the end of v1, the newest first.
 	Mails []mailStatus `json:"mails"`
 	Keys  []keyStatus  `json:"keys"`
@@ -126,6 +131,22 @@ type keyStatus struct {
 	Label   string      `json:"-"`
 	InPhase string      `json:"-"`
 	Days    []usage.Day `json:"-"`
+}
+
+// parityStatus is a key's use of v1 by parity. Items are those that GET /v1/usage has as parity.
+type parityStatus struct {
+	usage.ParityKey
+	Items []v1compat.UsageItem `json:"items"`
+}
+
+// parityOf returns the status of a key's use of v1 by parity.
+func parityOf(k *usage.ParityKey, successors map[string]string) parityStatus {
+	return parityStatus{*k, usageItems(k.Rows, successors)}
+}
+
+// usageItems returns rows as items of GET /v1/usage; successors maps operations of v1 to those of v2.
+func usageItems(rows []usage.Row, successors map[string]string) []v1compat.UsageItem {
+	return pg.MapRows(rows, func(r *usage.Row) v1compat.UsageItem { return v1compat.UsageItemOf(*r, successors[r.Operation]) })
 }
 
 // rehearsalStatus is the last rehearsal of a key.
@@ -206,6 +227,10 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	for _, k := range report.Keys {
 		st.Keys = append(st.Keys, statusOf(k, state, now))
 	}
+	st.Parity = []parityStatus{}
+	for _, k := range report.Parity {
+		st.Parity = append(st.Parity, parityOf(k, query.Successors))
+	}
 	if st.Rehearsals, err = readRehearsals(ctx, store, key.ID, now); err != nil {
 		return nil, err
 	}
@@ -261,9 +286,7 @@ func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 	for _, o := range k.Operations {
 		successors[o.Operation] = o.Successor
 	}
-	for _, r := range k.Rows {
-		out.Items = append(out.Items, v1compat.UsageItemOf(r, successors[r.Operation]))
-	}
+	out.Items = usageItems(k.Rows, successors)
 	return out
 }
 
@@ -359,7 +382,19 @@ func (st *Status) WriteTable(out io.Writer) error {
 	if err := st.writeKeys(out); err != nil {
 		return err
 	}
-	return errors.Join(st.writeRehearsals(out), st.writeMails(out))
+	return errors.Join(st.writeParity(out), st.writeRehearsals(out), st.writeMails(out))
+}
+
+// writeParity prints the keys with which parity called v1, if there are any.
+func (st *Status) writeParity(out io.Writer) error {
+	if len(st.Parity) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, "\nCalls of v1 by partnerapi parity, which compares both versions; they are counted nowhere else:")
+	columns := []any{"KEY", "NAME", "PARTNER", "LAST CALL", "CALLS", "FAILED"}
+	return output.List(out, false, st.Parity, columns, func(p parityStatus) []any {
+		return []any{cmp.Or(p.Prefix, "-"), p.Name, cmp.Or(p.PartnerName, "-"), output.FormatTime(&p.LastAt.Time), p.Calls, p.Failures}
+	})
 }
 
 // maxMailRows is the maximum number of mails in the table.

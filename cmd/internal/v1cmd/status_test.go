@@ -2,6 +2,7 @@ package v1cmd
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -63,6 +64,9 @@ func newWorld(t *testing.T) *world {
 func (w *world) called(prefix, operation string, from, through, calls, failures int, agents ...string) {
 	w.t.Helper()
 	surface := usage.V1
+	if slices.ContainsFunc(agents, func(a string) bool { return strings.HasPrefix(a, usage.ParityAgent) }) {
+		surface = usage.Parity
+	}
 	if strings.Contains(operation, "/v2/") {
 		surface = usage.V2
 	}
@@ -171,6 +175,42 @@ func holds(t *testing.T, text string, parts ...string) {
 	}
 }
 
+// TestStatusOfParity verifies that the calls of parity are shown apart, as table, JSON and page, and that a key which
+// only parity used neither appears among the callers, nor holds up the end of v1, nor is named in a reminder.
+func TestStatusOfParity(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.admin("Tidewater", "owner@tidewater.example", "owner")
+	w.called("pk_all", "GET /v1/clients", 1, 1, 5, 0, "acme-sync/2.4")
+	w.called("pk_other", "GET /v1/partner", 2, 1, 30, 4, usage.ParityAgent+"2.4")
+	w.called("pk_other", "GET /v1/clients", 50, 50, 7, 0, usage.ParityAgent+"2.4")
+	w.announce()
+
+	holds(t, w.table(StatusCmd{}), "In the last 30 days: 5 calls of v1 by 1 key, of which 0 failed.\n",
+		"\nCalls of v1 by partnerapi parity, which compares both versions; they are counted nowhere else:\n"+
+			"KEY       NAME      PARTNER    LAST CALL          CALLS  FAILED\npk_other  pk_other  Tidewater  2026-06-14 09:00Z  60     8\n")
+	holds(t, w.json(StatusCmd{}), `"parity":[{"key":"pk_other","name":"pk_other","partner":"Tidewater","live":true,`+
+		`"last_at":"2026-06-14T09:00:00.000000Z","calls":60,"failures":8,"items":[{"day":"2026-06-14","operation":"GET /v1/partner","calls":30,`,
+		`"user_agents":["partnerapi-parity/2.4"],"successor":"GET /v2/partner"}`)
+	page := w.page(StatusCmd{})
+	holds(t, page, `<h2 id="parity">Comparisons</h2>`, `<code>pk_other</code>`)
+	if strings.Contains(w.page(StatusCmd{Key: "pk_all"}), "Comparisons") {
+		t.Error("the page of a key that parity never used has comparisons")
+	}
+	if st := w.read(StatusCmd{Key: "pk_other"}); len(st.Keys) != 0 || len(st.Parity) != 1 || st.Parity[0].Calls != 60 {
+		t.Errorf("got %+v, want a key that only parity used", st)
+	}
+
+	last, err := usage.LastCalls(t.Context(), w.DB, noon.Add(-retire.CallerWindow))
+	if err != nil || len(last) != 1 || last[0].Prefix != "pk_all" {
+		t.Errorf("got last calls %v (%v), want one", last, err)
+	}
+	mail := w.tell(mailFlags{DryRun: true}, retire.RemindMail, func(context.Context) error { return nil })
+	if !strings.Contains(mail, "To: owner@tidewater.example") || strings.Contains(mail, "pk_other") {
+		t.Errorf("the reminder is\n%s", mail)
+	}
+}
+
 // statusTable is the table of the scene.
 const statusTable = `The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.
 New keys have v1: the command v1 phase --new off changes that.
@@ -211,7 +251,7 @@ func TestStatus(t *testing.T) {
 	holds(t, one, "night-job", "21 calls of v1 by 1 key")
 
 	holds(t, w.json(StatusCmd{Days: 3}),
-		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","rehearsals":[],"mails":[],"keys":[{"key":"pk_all",`,
+		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","rehearsals":[],"parity":[],"mails":[],"keys":[{"key":"pk_all",`,
 		`"live":true,"phase":"on","phase_until":null,"last_at":"2026-06-15T09:00:00.000000Z","calls":3600,"failures":6,"verdict":"half-way","operations":[{"operation":"GET /v1/clients",`,
 		`"successor_calls":1800,"successor_last_at":"2026-06-14T09:00:00.000000Z","user_agents":["acme-sync/2.4","curl/8.5.0"]}`)
 
