@@ -289,9 +289,12 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	}
 	for _, partner := range sortedIDs(c.counters.partners) { // a change has at most one partner
 		c.WillLock(PartnerLocks)
-		err := pg.Run(ctx, c, "count a partner's clients", pg.SQL(
-			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0",
+		archived, err := pg.All[bool](ctx, c, "count a partner's clients", pg.SQL(
+			"UPDATE partners SET client_count = client_count + ?1::integer WHERE id = ?0 RETURNING ?1 > 0 AND archived_at IS NOT NULL",
 			partner, c.counters.partners[partner]))
+		if err == nil && slices.Contains(archived, true) { // archived since the caller's key was checked
+			err = domain.ErrConflict("partner", "the partner is archived")
+		}
 		if err != nil {
 			return err
 		}

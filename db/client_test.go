@@ -50,6 +50,18 @@ func TestClientCount(t *testing.T) {
 	theirs := domain.WithCaller(t.Context(), &domain.Caller{Partner: other, AllClients: true})
 	w.Must(add(theirs, "3", nil))
 
+	w.Must(w.Change(t.Context(), func(ctx context.Context, c *db.Change) error {
+		_, err := c.ArchivePartner(ctx, other)
+		return err
+	}))
+	if err := add(theirs, "late", nil); !domain.IsCode(err, domain.Conflict) { // its key was checked before
+		t.Errorf("a client of an archived partner: %v", err)
+	}
+	w.Must(w.Change(t.Context(), func(ctx context.Context, c *db.Change) error {
+		_, err := c.RestorePartner(ctx, other)
+		return err
+	}))
+
 	if got := w.total(); got != 8 {
 		t.Errorf("%d clients, not 8", got)
 	}

@@ -117,7 +117,8 @@ type NewKey struct {
 }
 
 // CreateKey creates a key and returns its text, which is not stored. If in.Clients is nil, the key reaches all clients.
-// It returns InvalidRequest if one of in.Clients is not a client of the partner, is archived, or is given twice.
+// It returns InvalidRequest if one of in.Clients is not a client of the partner, is archived, or is given twice, and Conflict
+// if the partner is archived.
 func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	cell, err := d.Cell(ctx)
 	if err != nil {
@@ -136,6 +137,11 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 		row.Scopes = append(row.Scopes, string(s))
 	}
 	return key, d.Tx(ctx, func(ctx context.Context) error {
+		err := pg.RunOr(ctx, d, domain.ErrConflict("partner", "the partner is archived"), "look at the key's partner", pg.SQL(
+			"SELECT FROM partners WHERE id = ? AND archived_at IS NULL FOR SHARE", in.Partner))
+		if err != nil {
+			return err
+		}
 		if err := pg.Run(ctx, d, "insert a key", pg.Insert(row)); err != nil {
 			return err
 		}

@@ -155,13 +155,13 @@ type V1Recipient struct {
 
 // V1Recipients returns the owners and admins of all partners or, if only is not zero, of that partner, ordered by the
 // name of the partner. For a partner without any it returns one without an Email. It leaves out partners that are being
-// or were moved to another cell (SuspendedPartners), and partners whose clients are all archived.
+// or were moved to another cell (SuspendedPartners), archived ones, and those whose clients are all archived.
 func (d *DB) V1Recipients(ctx context.Context, only domain.PartnerID) ([]V1Recipient, error) {
 	return pg.All[V1Recipient](ctx, d, "list whom to tell of the end of v1", pg.SQL(`
 		SELECT p.id AS partner, p.name, coalesce(a.email, '') AS email FROM partners AS p LEFT JOIN LATERAL (
 			SELECT DISTINCT a.email FROM admins AS a WHERE a.partner_id = p.id AND `+MailedAdmins+`
 		) AS a ON true
-		WHERE (?0::uuid IS NULL OR p.id = ?0::uuid) AND p.id NOT IN (`+SuspendedPartners+`)
+		WHERE (?0::uuid IS NULL OR p.id = ?0::uuid) AND p.archived_at IS NULL AND p.id NOT IN (`+SuspendedPartners+`)
 			AND (p.client_count > 0 OR p.id NOT IN (SELECT partner_id FROM clients))
 		ORDER BY p.name_key, p.id, a.email`, domain.OrNil(only)))
 }

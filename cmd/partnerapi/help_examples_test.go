@@ -118,6 +118,8 @@ func (m *machine) prepare(path string) {
 		m.t.Setenv("PARTNERAPI_DATABASE_URL", dbtest.URL(m.t, tablesSchema)) // of a demonstration, which is alone in it
 	case "work":
 		m.t.Setenv("PARTNERAPI_DATABASE_URL", m.url)
+	case "partners rename":
+		must(m.t, "partners", "create", "Northwind IT")
 	case "move cancel":
 		insertClients(m.t, m.d, "Fabrikam IT")
 		m.exec("INSERT INTO moves (partner_id, step, cell, held_until) VALUES ($1, 'handing', '01', now())", partnerNamed(m.t, m.d, "Fabrikam IT").UUID())

@@ -118,7 +118,8 @@ type commands struct {
 	Doctor    doctor.Command     `cmd:"" help:"Check configuration, database, mail and all else that serve needs, and say what to correct." example:"doctor\ndoctor --recount"`
 	Health    remote.Health      `cmd:"" help:"Ask a running process whether it is ready." example:"health https://api.example.com"`
 	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database's tables to this version." example:"migrate --dry-run\nmigrate"`
-	Partners  operator.Partners  `cmd:"" help:"Create and list partners."`
+	Partners  operator.Partners  `cmd:"" help:"Create, list, rename, archive and restore partners."`
+	Admins    operator.Admins    `cmd:"" help:"Add, list and remove admins of partners and clients."`
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
 	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands." example:"audit --client 'Hillside Dental' --since 36h\naudit --key command --json"`

@@ -18,7 +18,7 @@ type MailedAdmin struct {
 }
 
 // MailPartners requests mails to the owners and admins of partners, and returns those who get one. An address that
-// already got a mail of the same kind and cause gets none. It takes the same number of statements for any number of
+// already got a mail of the same kind and cause gets none, nor does an archived partner. It takes the same number of statements for any number of
 // mails.
 func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail) ([]MailedAdmin, error) {
 	if len(mails) == 0 {
@@ -41,6 +41,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 		WITH wanted AS (
 			SELECT DISTINCT ON (n.partner_id, n.kind, n.cause, a.email) n.*, a.id AS admin_id, a.email
 			FROM unnest(@partners::uuid[], @kinds::text[], @causes::text[], @notices::text[]) AS n (partner_id, kind, cause, notice)
+			JOIN partners AS p ON p.id = n.partner_id AND p.archived_at IS NULL
 			JOIN admins AS a ON a.partner_id = n.partner_id AND `+db.MailedAdmins+`
 			ORDER BY n.partner_id, n.kind, n.cause, a.email, a.created_at, a.id
 		)
@@ -73,17 +74,18 @@ type NoticeMail struct {
 	SwitchedOff bool
 }
 
-// ReadNotice reads a leased mail to a partner; l.Client is the partner's id. Unwanted is set if the recipient is no
-// admin any more, and SwitchedOff if the partner has switched the mail's kind off.
+// ReadNotice reads a leased mail to a partner; l.Client is the partner's id. Unwanted is set if the partner is
+// archived or the recipient is no admin any more, and SwitchedOff if the partner has switched the mail's kind off.
 func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error) {
 	row, err := pg.Find[struct {
 		NoticeMail
 		Text string
 	}](ctx, d, l.ID.Noun(), pg.SQL(`
 		SELECT m.recipient, p.name AS partner_name, m.notice::text AS text, m.created_at, m.kind = ANY(p.mails_off) AS switched_off,
-			CASE WHEN EXISTS (
-				SELECT FROM admins AS a WHERE a.partner_id = m.partner_id AND a.email = m.recipient AND `+db.MailedAdmins+`
-			) THEN '' ELSE 'the admin was removed' END AS unwanted
+			CASE WHEN p.archived_at IS NOT NULL THEN 'the partner is archived'
+				WHEN EXISTS (
+					SELECT FROM admins AS a WHERE a.partner_id = m.partner_id AND a.email = m.recipient AND `+db.MailedAdmins+`
+				) THEN '' ELSE 'the admin was removed' END AS unwanted
 		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id
 		WHERE m.partner_id = ? AND m.id = ?`, l.Client, l.ID))
 	if err == nil {

@@ -32,7 +32,8 @@ type importedClient struct {
 	db.ClientRow
 	ArchivedAt *time.Time
 
-	Program string `bun:",scanonly"` // as JSON
+	Program         string `bun:",scanonly"` // as JSON
+	PartnerArchived bool   `bun:",scanonly"`
 }
 
 // Clients is the kind of clients, including archived ones. A new client gets a Manual group, for users who belong to no
@@ -45,7 +46,8 @@ var Clients Kind = &kind[domain.ClientRecord, importedClient]{
 	columns: `(
 		SELECT coalesce(json_agg(json_build_object('course', p.course_id, 'due_after_days', p.due_after_days)
 			ORDER BY p.position), '[]')::text
-		FROM program_courses AS p WHERE p.client_id = c.id) AS program`,
+		FROM program_courses AS p WHERE p.client_id = c.id) AS program,
+		(SELECT p.archived_at IS NOT NULL FROM partners AS p WHERE p.id = c.partner_id) AS partner_archived`,
 	adjustRecord: func(r *importedClient, out *domain.ClientRecord) error {
 		program, err := r.program()
 		out.Program = domain.Give(program)
@@ -110,9 +112,15 @@ func setArchived(c *db.Change, archived domain.Optional[bool], at **time.Time) {
 }
 
 // finishClient archives or restores the client, and sets a.sideEffect if its program changes. It refuses a program with
-// a course that does not exist, or twice the same course.
+// a course that does not exist, or twice the same course, and a client of an archived partner that is not archived.
 func finishClient(b *importingClients, a *appliedClient) error {
 	setArchived(b.Change, a.record.Archived, &a.after.ArchivedAt)
+	if a.after.ArchivedAt == nil {
+		partner := b.found.find(domain.RefTo(a.after.Partner)) // nil if the record does not name it
+		if a.after.PartnerArchived || partner != nil && partner.Archived {
+			return errors.New("partner: it is archived; restore it first: partnerapi partners restore")
+		}
+	}
 	if !a.record.Program.Given {
 		return nil
 	}

@@ -27,6 +27,8 @@ type foundObject struct {
 	ClientID  domain.ClientID // the client that it belongs to; of a client, its own id
 	PartnerID domain.PartnerID
 	CreatedAt time.Time
+	// Archived reports whether a partner is archived.
+	Archived bool
 	// ManualGroup is the Manual group of a client.
 	ManualGroup *domain.GroupID
 }
@@ -36,7 +38,7 @@ type objects map[objectKey]*foundObject
 
 // objectQueries are the queries of the kinds of objects that records may refer to, with the columns of foundObject.
 var objectQueries = []struct{ prefix, query string }{
-	{domain.PartnerID{}.Prefix(), "SELECT o.id FROM partners AS o"},
+	{domain.PartnerID{}.Prefix(), "SELECT o.id, o.archived_at IS NOT NULL AS archived FROM partners AS o"},
 	{domain.CourseID{}.Prefix(), "SELECT o.id FROM courses AS o"},
 	{domain.TemplateID{}.Prefix(), "SELECT o.id FROM phishing_templates AS o"},
 	{domain.ClientID{}.Prefix(), `SELECT o.id, o.id AS client_id, o.partner_id,

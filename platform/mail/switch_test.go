@@ -212,6 +212,12 @@ func TestNotices(t *testing.T) {
 	sent(mail.Failed)
 
 	p.Exec("UPDATE admins SET role = 'owner' WHERE client_id IS NULL")
+	ask("four", 1)
+	p.Exec("UPDATE partners SET archived_at = now() WHERE id = $1", partner)
+	ask("five", 0)
+	sent(mail.Failed)
+	p.Exec("UPDATE partners SET archived_at = NULL")
+	p.Exec("DELETE FROM partner_mails WHERE cause = 'four'")
 	waiting, _, err := outbox.MailBacklogs(t.Context(), p.DB)
 	if err != nil || waiting.Failed != 1 {
 		t.Errorf("backlog %+v: %v", waiting, err)

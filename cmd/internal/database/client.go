@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"partnerapi/cmd/internal/cli"
@@ -66,14 +67,15 @@ func ParseClientID(text string) (domain.ClientID, error) {
 	return id, err
 }
 
-// FindPartner finds a partner by id (v2's form or a UUID) or by name; the only one if name is empty. An unknown name is an
-// error that suggests the most similar one.
+// FindPartner finds a partner by id (v2's form or a UUID) or by name; if name is empty, the only one that is not
+// archived. An unknown name is an error that suggests the most similar one.
 func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, error) {
 	all, err := d.Partners(ctx)
 	if err != nil {
 		return domain.PartnerID{}, err
 	}
 	if name == "" {
+		all = slices.DeleteFunc(all, func(p db.PartnerSummary) bool { return p.ArchivedAt != nil })
 		if len(all) == 1 {
 			return all[0].ID, nil
 		}

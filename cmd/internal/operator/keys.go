@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
@@ -21,91 +19,6 @@ import (
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
-
-// Partners is the command partners, which creates and lists partners.
-type Partners struct {
-	Create createPartnerCmd `cmd:"" help:"Create a partner." example:"partners create 'Tidewater MSP'"`
-	List   listPartnersCmd  `cmd:"" help:"List the partners." example:"partners list --json"`
-}
-
-type createPartnerCmd struct {
-	database.Flags
-	Name string `arg:"" help:"The partner's name."`
-	JSON bool   `name:"json" env:"-" help:"Print JSON: the partner's id and name."`
-}
-
-// Validate rejects an invalid name.
-func (c createPartnerCmd) Validate() error { return checkName("the partner's name", c.Name) }
-
-// maxName is how many characters a name may have (decisions 2.5).
-const maxName = 200
-
-// checkName returns an error if a name is blank, has more than maxName characters, or has a control character. what
-// names it in the error.
-func checkName(what, name string) error {
-	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName ||
-		strings.ContainsFunc(name, unicode.IsControl) {
-		return fmt.Errorf("%s must have 1 to %d characters, none of them a control character, and "+
-			"not be blank", what, maxName)
-	}
-	return nil
-}
-
-// Run creates a partner.
-func (c createPartnerCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.With(ctx, s, func(d *db.DB) (err error) {
-		var id domain.PartnerID
-		entry := &domain.AuditEntry{Operation: "partners create", Fields: []string{"name"}}
-		err = database.RunAudited(ctx, d, entry, func(ctx context.Context) error {
-			id, err = d.InsertPartner(ctx, c.Name)
-			entry.Partner, entry.Object = id, domain.AuditObject{Kind: id.Noun(), ID: id.String()}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return output.JSON(s.Out, createdPartner{id, c.Name})
-		}
-		_, err = fmt.Fprintln(s.Out, id)
-		return err
-	})
-}
-
-// createdPartner is a new partner as the command prints it in JSON.
-type createdPartner struct {
-	ID   domain.PartnerID `json:"id"`
-	Name string           `json:"name"`
-}
-
-type listPartnersCmd struct {
-	database.Flags
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of partners."`
-}
-
-// partnerLine is a partner as the command prints it in JSON.
-type partnerLine struct {
-	ID        domain.PartnerID `json:"id"`
-	Name      string           `json:"name"`
-	Clients   int              `json:"clients"`
-	CreatedAt domain.Time      `json:"created_at"`
-}
-
-// Run lists the partners.
-func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
-	return c.With(ctx, s, func(d *db.DB) error {
-		all, err := d.Partners(ctx)
-		if err != nil {
-			return err
-		}
-		lines := pg.MapRows(all, func(p *db.PartnerSummary) partnerLine {
-			return partnerLine{p.ID, p.Name, p.Clients, domain.At(p.CreatedAt)}
-		})
-		return output.List(s.Out, c.JSON, lines, []any{"NAME", "CLIENTS", "CREATED", "ID"}, func(p partnerLine) []any {
-			return []any{p.Name, p.Clients, p.CreatedAt.Time.Format(time.DateOnly), p.ID}
-		})
-	})
-}
 
 // Keys is the command keys, which creates, lists and revokes API keys.
 type Keys struct {

@@ -27,7 +27,7 @@ func TestPartners(t *testing.T) {
 	id := strings.TrimSpace(c.must("partners", "create", "Acme GmbH"))
 	c.must("partners", "create", "Ümläut")
 	list := c.must("partners", "list")
-	if !regexp.MustCompile(`(?m)^Acme GmbH +0 +\d{4}-\d\d-\d\d +`+regexp.QuoteMeta(id)+`$`).MatchString(list) || !strings.Contains(list, "\nÜmläut ") {
+	if !regexp.MustCompile(`(?m)^Acme GmbH +0 +\d{4}-\d\d-\d\d +- +`+regexp.QuoteMeta(id)+`$`).MatchString(list) || !strings.Contains(list, "\nÜmläut ") {
 		t.Errorf("%s is created, and the list is\n%s", id, list)
 	}
 	c.refused(false, []string{"partners", "create", "ACME gmbh"}, "exist")

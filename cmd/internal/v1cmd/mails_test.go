@@ -61,18 +61,21 @@ func TestMails(t *testing.T) {
 	w.admin("Northlight", "admin@northlight.example", "admin")
 	w.admin("Northlight", "viewer@northlight.example", "viewer")
 	w.admin("Tidewater", "owner@tidewater.example", "owner") // its key stopped
-	for _, name := range []string{"Without", "Archived", "Moved away"} {
+	for _, name := range []string{"Without", "Archived", "Archived by command", "Moved away"} {
 		id := db.NewID[domain.PartnerKind]()
 		w.Add("partners", fixture.Row{"id": id, "name": name, "name_key": name})
 		switch name {
 		case "Archived":
 			w.Add("clients", fixture.Row{
 				"id": db.NewID[domain.ClientKind](), "partner_id": id, "name": name, "name_key": name, "archived_at": noon})
+		case "Archived by command":
+			w.Exec("UPDATE partners SET archived_at = $1 WHERE id = $2", noon, id)
 		case "Moved away":
 			w.Exec("INSERT INTO moves (partner_id, step, cell) VALUES ($1, 'gone', '01')", id)
 		}
 	}
 	w.admin("Archived", "owner@archived.example", "owner")
+	w.admin("Archived by command", "owner@archived-by-command.example", "owner")
 	w.admin("Moved away", "owner@moved.example", "owner")
 	nothing := func(context.Context) error { return nil }
 	stored := func(want int) {
