@@ -81,6 +81,45 @@ func unavailable(err error) bool {
 		strings.Contains(err.Error(), "conn closed") // the driver has no error value for it
 }
 
+// DecisiveFailure returns err with the text of a failure to connect reduced to the attempts that decided it. The driver
+// tries each address with TLS first and then, unless sslmode requires TLS, without. Of a server that speaks no TLS the
+// first attempt says only that, and repeated failures say nothing new. Other errors are returned as they are.
+func DecisiveFailure(err error) error {
+	failure, ok := errors.AsType[*pgconn.ConnectError](err)
+	if !ok {
+		return err
+	}
+	attempts, ok := failure.Unwrap().(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var decisive, refusedTLS []string
+	for _, attempt := range attempts.Unwrap() {
+		switch text := attempt.Error(); {
+		case strings.HasSuffix(text, "server refused TLS connection"): // the driver has no error value for it
+			refusedTLS = append(refusedTLS, text)
+		case !slices.Contains(decisive, text):
+			decisive = append(decisive, text)
+		}
+	}
+	if decisive == nil { // TLS is required
+		decisive = slices.Compact(refusedTLS)
+	}
+	short := fmt.Sprintf("failed to connect to `user=%s database=%s`: %s", failure.Config.User, failure.Config.Database,
+		strings.Join(decisive, "; "))
+	return decisiveError{err, strings.Replace(err.Error(), failure.Error(), short, 1)}
+}
+
+// decisiveError is an error with another text.
+type decisiveError struct {
+	error
+	text string
+}
+
+func (e decisiveError) Error() string { return e.text }
+
+func (e decisiveError) Unwrap() error { return e.error }
+
 // Retryable reports whether PostgreSQL rolled a transaction back because of another transaction, for example in a
 // deadlock, so that a retry may succeed.
 func Retryable(err error) bool { return refusedAs(err, "40") } // class 40: transaction rollback

@@ -55,7 +55,7 @@ func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) 
 		return err
 	}
 	defer CloseInto(shut, &err)
-	return work(d)
+	return ExplainDenied(d, work(d))
 }
 
 // ServeOptions configure the database of a long-running process.
@@ -91,7 +91,7 @@ func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOp
 		err = checkTables(ctx, d, s.Tables)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, shut())
+		return nil, nil, errors.Join(ExplainDenied(d, err), shut())
 	}
 	return d, shut, nil
 }
@@ -233,13 +233,13 @@ func UnreachableError(err error) error {
 	if known := domain.AsError(err); known.Cause != nil {
 		err = known.Cause
 	}
-	return fmt.Errorf("%w\n(is the server running, and are --database-url, its user and its password right?)", err)
+	return fmt.Errorf("%w\n(is the server running, and are --database-url, its user and its password right?)", pg.DecisiveFailure(err))
 }
 
 // startEmbedded starts the embedded server, or joins a running one.
 func (f Flags) startEmbedded(ctx context.Context, progress io.Writer) (*embedded.Server, error) {
 	if err := os.MkdirAll(f.DataDir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
+		return nil, fmt.Errorf("--data-dir: make the data directory: %w", err)
 	}
 	return embedded.Start(ctx, f.embeddedConfig(progress))
 }
