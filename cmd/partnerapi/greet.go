@@ -25,38 +25,68 @@ func (c serveCmd) loadDemo(ctx context.Context, d *db.DB) (*seed.DemoKeys, error
 	return &demo, nil
 }
 
-// greet prints the service's address and, for a demonstration, requests to try.
-func greet(ctx context.Context, to io.Writer, s *service, address string, demo *seed.DemoKeys) error {
+// greeting is what a service says of itself when it begins to serve.
+type greeting struct {
+	release, address string
+	// keys are those of a demonstration, each with its access; commands are requests to try.
+	keys     [][2]string
+	commands []string
+}
+
+// greet prints the service's address and, for a demonstration, requests to try. If the log is JSON, it is a line of the
+// log, so that every line of the process is JSON.
+func greet(ctx context.Context, to io.Writer, log *slog.Logger, s *service, address string, demo *seed.DemoKeys) error {
+	g := greeting{release: s.config.Release.String(), address: address}
+	if demo != nil {
+		g.keys = [][2]string{
+			{demo.All, "all clients; read, write"}, {demo.ReadOnly, "all clients; read"},
+			{demo.Subset, "two clients; read, write"}, {demo.Other, "another partner; read, write"},
+		}
+		g.commands = []string{fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v2/clients?limit=2'", demo.All, address)}
+		for _, e := range extensions {
+			more, err := e.Greet(ctx, s.db, address, demo.All, demo.Client)
+			if err != nil {
+				return err
+			}
+			g.commands = append(g.commands, more...)
+		}
+	}
+	if s.config.LogFormat == "json" {
+		g.log(ctx, log)
+		return nil
+	}
+	_, err := io.WriteString(to, g.String())
+	return err
+}
+
+// log writes the greeting as a line of the log.
+func (g greeting) log(ctx context.Context, log *slog.Logger) {
+	line := []any{"version", version, "release", g.release, "address", g.address}
+	if g.keys != nil {
+		line = append(line, "demonstration_keys", g.keys, "try", g.commands)
+	}
+	log.InfoContext(ctx, "serving", line...)
+}
+
+// String returns the greeting for people.
+func (g greeting) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", version, s.config.Release, address)
-	fmt.Fprintf(&text, "  start page: %s/\n", address)
-	if demo == nil {
-		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n\n", address)
-		_, err := io.WriteString(to, text.String())
-		return err
+	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", version, g.release, g.address)
+	fmt.Fprintf(&text, "  start page: %s/\n", g.address)
+	if g.keys == nil {
+		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n\n", g.address)
+		return text.String()
 	}
 	text.WriteString("\nKeys of the demonstration:\n")
-	for _, k := range [][2]string{
-		{demo.All, "all clients; read, write"}, {demo.ReadOnly, "all clients; read"},
-		{demo.Subset, "two clients; read, write"}, {demo.Other, "another partner; read, write"},
-	} {
+	for _, k := range g.keys {
 		fmt.Fprintf(&text, "  %-18s %s\n", k[0], k[1])
 	}
-	commands := []string{fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v2/clients?limit=2'", demo.All, address)}
-	for _, e := range extensions {
-		more, err := e.Greet(ctx, s.db, address, demo.All, demo.Client)
-		if err != nil {
-			return err
-		}
-		commands = append(commands, more...)
-	}
 	text.WriteString("\nTry:\n")
-	for _, command := range commands {
+	for _, command := range g.commands {
 		fmt.Fprintf(&text, "  %s\n", command)
 	}
 	text.WriteByte('\n')
-	_, err := io.WriteString(to, text.String())
-	return err
+	return text.String()
 }
 
 // demoAge is the minimum age of the reports that a demonstration has from its start. The background work makes the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -60,17 +61,52 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintln(errs, "partnerapi:", output.WithoutSecrets(err.Error()), "(partnerapi --help lists the commands)")
+		printFailure(errs, args, fmt.Errorf("%w (partnerapi --help lists the commands)", err))
 		return 2
 	}
 	if err := command.Run(); err != nil {
-		fmt.Fprintln(errs, "partnerapi:", output.WithoutSecrets(err.Error()))
+		printFailure(errs, args, err)
 		if coder := kong.ExitCoder(nil); errors.As(err, &coder) {
 			return coder.ExitCode()
 		}
 		return 1
 	}
 	return 0
+}
+
+// printFailure prints the error of a command line. That of a process that logs in JSON is a line of its log.
+func printFailure(errs io.Writer, args []string, err error) {
+	if logsJSON(args) {
+		output.NewLog(errs, slog.LevelInfo, "json").Error("the process failed", "error", err)
+		return
+	}
+	fmt.Fprintln(errs, "partnerapi:", output.WithoutSecrets(err.Error()))
+}
+
+// logsJSON reports whether a command line is that of a process that logs in JSON, also if it is invalid otherwise.
+func logsJSON(args []string) bool {
+	if len(args) == 0 || args[0] != "serve" && args[0] != "work" {
+		return false
+	}
+	const flag = "--log-format"
+	format := os.Getenv("PARTNERAPI_LOG_FORMAT")
+	for i, arg := range args {
+		if value, ok := strings.CutPrefix(arg, flag+"="); ok {
+			format = value
+		} else if i > 0 && args[i-1] == flag {
+			format = arg
+		}
+	}
+	return format == "json"
+}
+
+// warnOfVariables logs the variables that look like the program's but that no command reads. It logs no values.
+func warnOfVariables(ctx context.Context, log *slog.Logger, program *kong.Application) error {
+	unknown, err := doctor.UnknownVariables(program)
+	if len(unknown) > 0 {
+		log.WarnContext(ctx, "no command reads these variables: correct their names, or remove them", "variables", strings.Join(unknown, ", "))
+	}
+	return err
 }
 
 // environment returns the environment of the commands, with these streams.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -229,6 +230,7 @@ type running struct {
 	code      int       // once ended
 	cmd       *exec.Cmd // of a process of its own
 	stop      func()    // asks it to end
+	logsJSON  bool
 	client    caller
 }
 
@@ -236,6 +238,7 @@ type running struct {
 func serving(t *testing.T, args ...string) *running {
 	t.Helper()
 	r := inProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)...) // for the outbox
+	r.logsJSON = slices.Contains(args, "--log-format=json")
 	r.greeted()
 	return r
 }
@@ -294,12 +297,19 @@ func launched(t *testing.T, cmd *exec.Cmd) *running {
 	return r
 }
 
-var greeting = regexp.MustCompile(`(?s) serves v2 release \S+ at (http://\S+)\n  start page: [^\n]+\n(?:  documents.*|.*\nTry:\n.*)\n\n$`)
+var greets = regexp.MustCompile(`(?s) serves v2 release \S+ at (http://\S+)\n  start page: [^\n]+\n(?:  documents.*|.*\nTry:\n.*)\n\n$`)
+
+var greetsInJSON = regexp.MustCompile(`"msg":"serving"[^\n]*"address":"(http://[^"]+)"`)
 
 // greeted waits for the greeting, which is printed once the port is open.
 func (r *running) greeted() {
 	r.t.Helper()
-	found := r.out.await(greeting, r.ended)
+	found := []string(nil)
+	if r.logsJSON {
+		found = r.logs.await(greetsInJSON, r.ended)
+	} else {
+		found = r.out.await(greets, r.ended)
+	}
 	if found == nil {
 		r.t.Fatalf("no greeting:\n%s%s", r.out, r.logs)
 	}

@@ -76,7 +76,7 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 		},
 	}
 	if err := c.do(ctx, "PING"); err != nil {
-		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("--redis-url: reach Redis at %s: %w", at.Host, err), c.Close())
 	}
 	return c, nil
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
@@ -48,7 +50,7 @@ var timeouts = connectionTimeouts{headers: 10 * time.Second, request: readWithin
 
 // Run opens the listeners, the database and the other resources, and serves until ctx ends. It then finishes the
 // requests in progress.
-func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
+func (c serveCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err error) {
 	cli.RelaxGC()
 	// The port is taken first, so that a second service on the same address fails before it touches the data.
 	listener, err := config.Listen("--listen", c.Listen)
@@ -69,6 +71,9 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer flush()
+	if err := warnOfVariables(ctx, log, line.Model); err != nil {
+		return err
+	}
 	options := database.ServeOptions{
 		Log: log, Connections: c.Connections, Tracer: traces.Statements(), Migrate: !c.NoMigrate,
 	}
@@ -77,6 +82,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer database.CloseInto(shut, &err)
+	defer func() { err = database.ExplainDenied(d, err) }()
 	if err := c.FixCell(ctx, d); err != nil {
 		return err
 	}
@@ -102,7 +108,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := greet(ctx, s.Out, service, address, demo); err != nil {
+	if err := greet(ctx, s.Out, log, service, address, demo); err != nil {
 		return err
 	}
 	defer database.CloseInto(service.serveMetrics(metrics), &err)

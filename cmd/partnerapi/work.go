@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
 	"sync"
 
+	"github.com/alecthomas/kong"
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -57,6 +59,9 @@ func newBackground(
 		return nil, err
 	}
 	sender, err := mail.Open(f.SMTPURL, filepath.Join(dataDir, "outbox"))
+	if err != nil && f.SMTPURL == "" {
+		err = fmt.Errorf("--data-dir: without --smtp-url, emails become files: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +133,7 @@ func (c workCmd) Validate() error {
 }
 
 // Run works until ctx ends. It serves health and metrics if --listen is set.
-func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
+func (c workCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err error) {
 	listener, err := config.Listen("--listen", c.Listen)
 	if err != nil {
 		return err
@@ -141,6 +146,9 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer flush()
+	if err := warnOfVariables(ctx, log, line.Model); err != nil {
+		return err
+	}
 	d, shut, err := c.OpenForServe(ctx, c.StartupEnv(s, log), database.ServeOptions{
 		Log: log, Connections: c.Connections, Tracer: traces.Statements(),
 	})
@@ -148,6 +156,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer database.CloseInto(shut, &err)
+	defer func() { err = database.ExplainDenied(d, err) }()
 	if err := c.CheckConnections(ctx, d, log, true /* working */); err != nil {
 		return err
 	}

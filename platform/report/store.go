@@ -108,9 +108,9 @@ func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Sto
 	var o objects
 	switch u.Scheme {
 	case "":
-		o, err = openFolder(dir)
+		o, err = openFolder(dir, "choose another with --data-dir, or a store with --report-store")
 	case "file":
-		o, err = openFolder(filepath.FromSlash(u.Path))
+		o, err = openFolder(filepath.FromSlash(u.Path), "choose another with --report-store file:///path")
 	case "azblob":
 		o, err = openAzure(u)
 	default:

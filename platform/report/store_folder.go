@@ -17,9 +17,8 @@ import (
 type folder struct{ dir string }
 
 // openFolder opens a folder, which it makes if it does not exist. Only the owner can read the folder. Parent folders
-// that it makes can be read by all users of the machine.
-func openFolder(dir string) (*folder, error) {
-	const advice = "choose another with --report-store file:///path"
+// that it makes can be read by all users of the machine. advice says in errors how to choose another one.
+func openFolder(dir, advice string) (*folder, error) {
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
 		if err = os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {

@@ -46,9 +46,13 @@ func (f StoreFlag) Folder(dataDir string) (dir string, isLocal bool) {
 
 // OpenStore opens the store of reports.
 func (f StoreFlag) OpenStore(ctx context.Context, dataDir string, log *slog.Logger) (*report.Store, error) {
+	flag := "--report-store"
+	if f.ReportStore == "" { // the files are in the data directory
+		flag = "--data-dir"
+	}
 	store, err := report.OpenStore(ctx, f.ReportStore, filepath.Join(dataDir, "reports"), log)
 	if err != nil {
-		return nil, fmt.Errorf("--report-store: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return store, nil
 }

@@ -202,15 +202,22 @@ func (e *examination) checkDemo(context.Context) finding {
 
 // checkEnvironment warns of variables that look like this program's but that it does not read. It shows no value.
 func (e *examination) checkEnvironment(context.Context) finding {
-	known, err := EnvironmentVariables(e.program)
+	unknown, err := UnknownVariables(e.program)
 	if err != nil {
 		return fail("report this as a defect", err)
 	}
-	if unknown := unknownVariables(os.Environ(), known); len(unknown) > 0 {
+	if len(unknown) > 0 {
 		return warn("correct the name, or take the variable away: it has no effect", "no command reads %s",
 			strings.Join(unknown, ", "))
 	}
 	return pass("all variables PARTNERAPI_… are read")
+}
+
+// UnknownVariables returns, sorted, the names of the variables of this process that look like the program's but that no
+// command reads, each with a similar known name, if there is one.
+func UnknownVariables(program *kong.Application) ([]string, error) {
+	known, err := EnvironmentVariables(program)
+	return unknownVariables(os.Environ(), known), err
 }
 
 // EnvironmentVariables returns the names of the variables that the program's commands read.
