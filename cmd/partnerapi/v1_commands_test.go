@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestExportNumbers: what is exported, to the standard output as to a file, is
@@ -55,4 +56,19 @@ func TestStatusCommand(t *testing.T) {
 	refused(t, 2, []string{"v1", "status", flag, "--days=401"}, "--days")
 	refused(t, 2, []string{"v1", "status", flag, "--json", "--html=" + file}, "--json", "--html")
 	says(t, must(t, "v1", "status", "--help"), "half-way", "can be deleted")
+}
+
+// TestPublicURLOfDryRuns verifies that a dry run of emails prints links of the service's public URL, from the same
+// variable as serve.
+func TestPublicURLOfDryRuns(t *testing.T) {
+	t.Setenv("PARTNERAPI_PUBLIC_URL", "https://api.example.com/base")
+	database := databaseFlag(t)
+	insertClients(t, opened(t, database), "Acme", "Hill")
+	must(t, "admins", "add", "ada@acme.example", "--name=Ada", database)
+	must(t, "v1", "announce", "--no-mail", "--sunset="+time.Now().AddDate(2, 0, 0).Format(time.DateOnly), database)
+	got := must(t, "v1", "remind", "--dry-run", database)
+	says(t, got, "To: ada@acme.example\n", "https://api.example.com/base/docs/guide/moving-from-v1")
+	if strings.Contains(got, "127.0.0.1") {
+		t.Errorf("links lead to this machine:\n%s", got)
+	}
 }

@@ -24,9 +24,10 @@ import (
 
 // mailFlags are the flags of commands that mail partners about the end of v1.
 type mailFlags struct {
-	DryRun    bool   `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
-	Again     bool   `env:"-" help:"Also mail those who already got this mail for this announcement."`
-	PublicURL string `name:"public-url" env:"-" placeholder:"URL" help:"The address of the service in what --dry-run prints; the mails have that of the process that sends them."`
+	DryRun bool `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
+	Again  bool `env:"-" help:"Also mail those who already got this mail for this announcement."`
+	// PublicURL is for DryRun alone: an email has the public URL of the process that sends it.
+	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"The address that callers reach the service at, with which links begin. It may have a path, which the proxy in front takes off. Default: the listen address."`
 }
 
 // Validate checks PublicURL.
