@@ -13,8 +13,9 @@ import (
 	"partnerapi/domain"
 )
 
-// maxLoggedAgent and maxLoggedQuery bound the logged bytes of a User-Agent and of a query. A query with 500 ids fits.
-const maxLoggedAgent, maxLoggedQuery = 200, 16 << 10
+// maxLoggedAgent, maxLoggedPath and maxLoggedQuery bound the logged bytes of a User-Agent, a path and a query. The path
+// of every operation fits, and a query with 500 IDs. Escaping makes a line up to four times as long.
+const maxLoggedAgent, maxLoggedPath, maxLoggedQuery = 200, 500, 16 << 10
 
 // loggedParams are the query parameters that may be logged: filters and page. Others may hold keys, cursors or names.
 var loggedParams = []string{
@@ -70,7 +71,7 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	line.AddAttrs(
 		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),
-		slog.String("path", c.Request.URL.Path), slog.String("operation", operation), slog.Int("status", status),
+		slog.String("path", truncateText(c.Request.URL.Path, maxLoggedPath)), slog.String("operation", operation), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("key", key), slog.String("address", addressOf(c)),
 		slog.String("user_agent", truncateText(c.Request.UserAgent(), maxLoggedAgent)),
 	)

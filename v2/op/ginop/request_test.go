@@ -148,4 +148,10 @@ func TestRequestLine(t *testing.T) {
 	if strings.Contains(line, "secret") || strings.Contains(line, "ada") {
 		t.Errorf("the line is %s", line)
 	}
+
+	e = newEdge(t, nil, nil)
+	e.do("GET", "/v2/"+strings.Repeat("%01", 100_000), "pk_demo_good")
+	if n := len(e.log.String()); n == 0 || n > 3000 {
+		t.Errorf("got a line of %d bytes for a path of 100,000 control characters", n)
+	}
 }
