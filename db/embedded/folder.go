@@ -94,7 +94,7 @@ func (d folder) initdb(ctx context.Context, bin binaries, owner identity, sync b
 		cmd.Args = append(cmd.Args, "--no-sync")
 	}
 	cmd.Dir = string(d)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Env = environment()
 	cmd.SysProcAttr = owner.attr
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)

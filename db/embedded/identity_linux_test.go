@@ -1,6 +1,11 @@
 package embedded
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
 
 // What a process says of itself counts where its folder can't be seen.
 func TestStartedFor(t *testing.T) {
@@ -29,5 +34,20 @@ func TestStartedFor(t *testing.T) {
 				t.Error("a dead process serves")
 			}
 		})
+	}
+}
+
+// TestEnvironmentOfServer verifies that the server has none of the service's secrets in its environment, which a
+// superuser of the database could read.
+func TestEnvironmentOfServer(t *testing.T) {
+	t.Setenv("PARTNERAPI_SMTP_URL", "smtp://user:mail-secret@mail.example.test")
+	t.Setenv("PARTNERAPI_ENCRYPTION_KEY", "key-secret")
+	s := begin(t, Config{Dir: t.TempDir()})
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(environ); strings.Contains(text, "secret") || !strings.Contains(text, "PATH=") {
+		t.Errorf("got the environment %q", text)
 	}
 }

@@ -76,7 +76,7 @@ func (s start) attempt(ctx context.Context, try int) (p postmaster, output strin
 	defer log.Close()
 	cmd := exec.Command(s.bin.path("postgres"), s.arguments(port)...)
 	cmd.Dir, cmd.SysProcAttr = s.dir.data(), s.owner.attr
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Env = environment()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return p, "", err
@@ -98,6 +98,21 @@ func (s start) attempt(ctx context.Context, try int) (p postmaster, output strin
 		return p, "", errors.Join(err, syscall.Kill(pid, syscall.SIGINT))
 	}
 	return p, "", nil
+}
+
+// inherited are the environment variables that PostgreSQL's programs inherit. Others may hold the service's secrets, which
+// a superuser of the database could read. The last two move the server's clock in make test-dates.
+var inherited = []string{"PATH", "HOME", "LANG", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD", "GO_CLOCK_OFFSET"}
+
+// environment returns the environment of PostgreSQL's programs.
+func environment() []string {
+	env := []string{"LC_ALL=C"}
+	for _, name := range inherited {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // await waits until the started process accepts connections. If it exits before, the error is errExited.
