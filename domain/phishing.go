@@ -65,6 +65,28 @@ type Result struct {
 // FailureCancelled is the Failure of a mail that a caller cancelled before it was sent.
 const FailureCancelled = "cancelled"
 
+// FailureGivenUp and FailureRefused are the Failures of an email that was never accepted: within MailLife, or because
+// the mail server refused it for good. In Failure, a colon and the cause follow, which may name the operator's network.
+const (
+	FailureGivenUp = "given up"
+	FailureRefused = "permanently refused"
+)
+
+// refusedBefore is how a refusal began in Failures that version 1.0 stored.
+const refusedBefore = "the mail server refuses "
+
+// PublicFailure returns the reason for a failure without what only concerns the operator (decisions 7.2); empty for
+// none.
+func (r *Result) PublicFailure() string {
+	switch {
+	case strings.HasPrefix(r.Failure, FailureGivenUp+":"):
+		return FailureGivenUp
+	case strings.HasPrefix(r.Failure, FailureRefused+":"), strings.HasPrefix(r.Failure, refusedBefore):
+		return FailureRefused
+	}
+	return r.Failure
+}
+
 // Cancelled reports whether the mail was cancelled.
 func (r *Result) Cancelled() bool { return r.Status == ResultFailed && r.Failure == FailureCancelled }
 

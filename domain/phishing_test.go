@@ -139,3 +139,21 @@ func TestChooseTemplate(t *testing.T) {
 		t.Errorf("spread over %v", got)
 	}
 }
+
+// TestPublicFailure verifies that partners see no details of the operator's network, also in failures that version 1.0
+// stored.
+func TestPublicFailure(t *testing.T) {
+	for stored, want := range map[string]string{
+		"":                     "",
+		FailureCancelled:       "cancelled",
+		"the user is inactive": "the user is inactive",
+		"given up: connect to the mail server: dial tcp 127.0.0.1:24689: connection refused":       "given up",
+		"permanently refused: the mail server refuses the address: 550 5.1.1 relay-2.internal: no": "permanently refused",
+		"the mail server refuses the address: 550 5.1.1 relay-2.internal: no":                      "permanently refused",
+		"bounced at the old platform": "bounced at the old platform",
+	} {
+		if got := (&Result{Failure: stored}).PublicFailure(); got != want {
+			t.Errorf("%q: got %q, want %q", stored, got, want)
+		}
+	}
+}

@@ -11,7 +11,7 @@ func resultOf(r domain.Result) api.PhishingResult {
 	return api.PhishingResult{
 		ResultID: r.ID, UserID: r.User, TemplateID: r.Template, Status: r.Status, Reported: r.Reported,
 		Automated: r.Automated, AutomatedReason: domain.OrNil(r.AutomatedReason),
-		Failure: domain.OrNil(r.Failure), FailedAt: domain.MaybeAt(r.FailedAt),
+		Failure: domain.OrNil(r.PublicFailure()), FailedAt: domain.MaybeAt(r.FailedAt),
 		SendAt: domain.At(r.SendAt), SentAt: domain.MaybeAt(r.SentAt), OpenedAt: domain.MaybeAt(r.OpenedAt), ClickedAt: domain.MaybeAt(r.ClickedAt),
 		ReportedAt: domain.MaybeAt(r.ReportedAt), CredentialsSubmittedAt: domain.MaybeAt(r.CredentialsSubmittedAt),
 		AttachmentOpenedAt: domain.MaybeAt(r.AttachmentOpenedAt), UpdatedAt: domain.At(r.UpdatedAt),

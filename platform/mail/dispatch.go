@@ -225,7 +225,7 @@ func (d *Dispatcher) retryOrFail(
 	q := outbox.Requeue{At: d.db.Now(), MaybeSent: errors.As(err, &maybe)}
 	switch {
 	case errors.As(err, &refused):
-		return d.fail(markCtx, l, refused.Reason)
+		return d.fail(markCtx, l, domain.FailureRefused+": "+refused.Reason)
 	case domain.IsCode(err, domain.NotFound):
 		return d.fail(markCtx, l, err.Error())
 	case errors.Is(err, ErrNotStarted), startCtx.Err() != nil: // no attempt is counted
@@ -234,7 +234,7 @@ func (d *Dispatcher) retryOrFail(
 		}
 		return "", d.requeue(markCtx, l, q)
 	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, minRetryAge(l.Attempts) > domain.MailLife:
-		return d.fail(markCtx, l, fmt.Sprintf("given up: %v", err))
+		return d.fail(markCtx, l, domain.FailureGivenUp+": "+OneLine(err.Error()))
 	}
 	q.At, q.Failed = q.At.Add(backoff.After(l.Attempts+1)), true
 	return Retried, errors.Join(err, d.requeue(markCtx, l, q))

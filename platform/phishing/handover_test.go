@@ -122,9 +122,13 @@ func TestScannedButNotTaken(t *testing.T) {
 		}
 	}
 	shown := b.Get("/v2/clients/"+b.client.String()+"/phishing/results?status=failed,sent", b.tenant.Key).Want(200).Field("data").([]any)
-	last := shown[len(shown)-1].(map[string]any)
-	if len(shown) != 3 || last["failure"] != "the user is inactive" || last["failed_at"] == nil {
-		t.Errorf("shown are %v", shown)
+	for i, want := range []string{"permanently refused", "given up", "the user is inactive"} {
+		if row := shown[i].(map[string]any); len(shown) != 3 || row["failure"] != want || row["failed_at"] == nil {
+			t.Errorf("got %v, want the failure %q", row, want)
+		}
+	}
+	if n := b.Number("SELECT count(*) FROM phishing_results WHERE failure IN ('permanently refused: 550 no', 'given up: 421 come back later')"); n != 2 {
+		t.Errorf("got %d causes for the operator, want 2", n)
 	}
 	if n := b.Number("SELECT count(*) FROM events WHERE type = 'phishing.result.updated'"); n != 0 {
 		t.Errorf("%d events", n)
