@@ -100,11 +100,12 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// body returns the ETag of the body for a request, and a function that returns the body, in gzip if the caller accepts
-// it. A body made from a source has the request's base address, and is not in gzip beyond the limit of compressions.
+// body returns the ETag of the body for a request, and a function that returns the parts of the body, in gzip if the
+// caller accepts it. A body made from a source has the request's base address, and is not in gzip beyond the limit of
+// compressions.
 func (c *content) body(
 	d *Documents, state servedState, r *http.Request,
-) (etag string, encode func() (body []byte, gzipped bool)) {
+) (etag string, encode func() (body [][]byte, gzipped bool)) {
 	accepted := acceptsGzip(r.Header.Get("Accept-Encoding"))
 	if c.source != nil {
 		base := d.BaseOf(r)
@@ -112,13 +113,13 @@ func (c *content) body(
 			base = template.HTMLEscapeString(base)
 		}
 		e := c.editionOf(state)
-		return e.etag(base), func() ([]byte, bool) { return e.body(d, base, accepted) }
+		return e.etag(base), func() ([][]byte, bool) { return e.body(d, base, accepted) }
 	}
-	return c.etag, func() ([]byte, bool) {
+	return c.etag, func() ([][]byte, bool) {
 		if accepted {
-			return c.compressed, true
+			return [][]byte{c.compressed}, true
 		}
-		return c.plain(), false
+		return [][]byte{c.plain()}, false
 	}
 }
 
@@ -146,10 +147,19 @@ func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, 
 	} else {
 		headers.Set(gzhttp.HeaderNoCompression, "1") // the middleware must not compress it each time
 	}
-	headers.Set("Content-Length", strconv.Itoa(len(body)))
+	length := 0
+	for _, part := range body {
+		length += len(part)
+	}
+	headers.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // an error means that the connection is closed
+	if r.Method == http.MethodHead {
+		return
+	}
+	for _, part := range body {
+		if _, err := w.Write(part); err != nil {
+			return // the connection is closed
+		}
 	}
 }
 

@@ -126,7 +126,7 @@ func (d *Documents) BaseOf(r *http.Request) string {
 // edition is a content for one servedState.
 type edition struct {
 	served servedState
-	text   []byte // the uncompressed body, with SampleBase as the address
+	parts  [][]byte // the uncompressed body without the service's address, which stands between each two
 	hash   string
 	// compressed holds the gzipped bodies by address.
 	compressed *lru.Cache[string, []byte]
@@ -137,12 +137,12 @@ func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
 	}
-	text := s.fill(c.source, SampleBase) // the address stays SampleBase until withAddress
+	text := s.fill(c.source, SampleBase) // the address stays SampleBase, at which it is split
 	cache, err := lru.New[string, []byte](keptAddresses)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	made := &edition{served: s, text: text, hash: hashOf(text), compressed: cache}
+	made := &edition{served: s, parts: bytes.Split(text, []byte(SampleBase)), hash: hashOf(text), compressed: cache}
 	c.last.Store(made)
 	return made
 }
@@ -151,13 +151,21 @@ func (c *content) editionOf(s servedState) *edition {
 func (e *edition) etag(base string) string { return etagOf(hashOf([]byte(e.hash + base))) }
 
 // body returns the body for an address. It is compressed if accepted is true and the limit of compressions allows it.
-func (e *edition) body(d *Documents, base string, accepted bool) (body []byte, gzipped bool) {
+// Otherwise it is made of the edition's own parts, so that invented addresses cost no copies.
+func (e *edition) body(d *Documents, base string, accepted bool) (body [][]byte, gzipped bool) {
 	if accepted {
 		if packed := e.compressedFor(d, base); packed != nil {
-			return packed, true
+			return [][]byte{packed}, true
 		}
 	}
-	return e.withAddress(base), false
+	address, body := []byte(base), make([][]byte, 0, 2*len(e.parts)-1)
+	for i, part := range e.parts {
+		if i > 0 {
+			body = append(body, address)
+		}
+		body = append(body, part)
+	}
+	return body, false
 }
 
 // compressedFor returns the compressed body for an address; nil if it is not cached and this minute's limit is reached.
@@ -168,14 +176,9 @@ func (e *edition) compressedFor(d *Documents, base string) []byte {
 	if !d.mayCompress() {
 		return nil
 	}
-	packed := compress(e.withAddress(base))
+	packed := compress(bytes.Join(e.parts, []byte(base)))
 	e.compressed.Add(base, packed)
 	return packed
-}
-
-// withAddress returns the uncompressed body with the address of the service.
-func (e *edition) withAddress(base string) []byte {
-	return bytes.ReplaceAll(e.text, []byte(SampleBase), []byte(base))
 }
 
 // servedState holds the values in pages that depend on the service, other than its address. It does not depend on the
