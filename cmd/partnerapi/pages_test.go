@@ -256,7 +256,7 @@ func TestChangelog(t *testing.T) {
 			Content string    `xml:"content"`
 		} `xml:"entry"`
 	}
-	if err := xml.Unmarshal([]byte(readPage(t, pages, "/docs/changelog.atom")), &feed); err != nil || feed.ID != "http://example.com/docs/changelog" {
+	if err := xml.Unmarshal([]byte(readPage(t, pages, "/docs/changelog.atom")), &feed); err != nil || feed.ID != "tag:partnerapi,2026:changelog" {
 		t.Fatalf("the feed is %+v: %v", feed, err)
 	}
 	page := readPage(t, pages, "/docs/changelog")
@@ -273,7 +273,7 @@ func TestChangelog(t *testing.T) {
 		}
 		found := false
 		for i, e := range feed.Entries {
-			found = found || strings.HasSuffix(e.ID, "#release-"+m.Since.String()) && strings.Contains(e.Content, name+": "+m.Summary)
+			found = found || strings.HasSuffix(e.ID, "/release-"+m.Since.String()) && strings.Contains(e.Content, name+": "+m.Summary)
 			if i > 0 && e.Updated.After(feed.Entries[i-1].Updated) {
 				t.Errorf("%s is newer than the entry before it", e.ID)
 			}

@@ -35,6 +35,9 @@ type linkedOperation struct {
 	Link string
 }
 
+// feedID identifies the feed, and with an entry's ID the entry, whatever address a reader calls the service by.
+const feedID = "tag:partnerapi,2026:changelog"
+
 // addChangelog adds the page of changes, the newest first, and its Atom feed; nothing if there are no changes.
 func (b *builder) addChangelog() error {
 	if len(b.Config.Changes) == 0 {
@@ -42,7 +45,7 @@ func (b *builder) addChangelog() error {
 	}
 	var list []linkedChange
 	feed := atomFeed{
-		Title: "Changes of the partner API", ID: SampleBase + changelogPath, Author: "The operator of this service",
+		Title: "Changes of the partner API", ID: feedID, Author: "The operator of this service",
 		Updated: b.Config.Changes[0].On.Format(time.RFC3339),
 		Links:   []atomLink{{Href: SampleBase + changelogPath}, {Rel: "self", Href: SampleBase + changelogPath + ".atom"}},
 	}
@@ -62,7 +65,7 @@ func (b *builder) addChangelog() error {
 		list = append(list, linked)
 		link := SampleBase + changelogPath + "#" + c.ID
 		feed.Entries = append(feed.Entries, atomEntry{
-			Title: c.Title, ID: link, Updated: c.On.Format(time.RFC3339), Links: []atomLink{{Href: link}}, Content: strings.Join(text, "\n"),
+			Title: c.Title, ID: feedID + "/" + c.ID, Updated: c.On.Format(time.RFC3339), Links: []atomLink{{Href: link}}, Content: strings.Join(text, "\n"),
 		})
 	}
 
