@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type greeting struct {
 	// keys are those of a demonstration, each with its access; commands are requests to try.
 	keys     [][2]string
 	commands []string
+	// public is the address of a demonstration that other machines can reach.
+	public string
 }
 
 // greet prints the service's address and, for a demonstration, requests to try. If the log is JSON, it is a line of the
@@ -41,6 +44,10 @@ func greet(ctx context.Context, to io.Writer, log *slog.Logger, s *service, addr
 		g.keys = [][2]string{
 			{demo.All, "all clients; read, write"}, {demo.ReadOnly, "all clients; read"},
 			{demo.Subset, "two clients; read, write"}, {demo.Other, "another partner; read, write"},
+		}
+		if !isLoopback(s.config.Listen) {
+			g.public = s.config.Listen
+			log.WarnContext(ctx, "public demonstration keys are accepted on an address that is not loopback", "listen", g.public)
 		}
 		g.commands = []string{fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v2/clients?limit=2'", demo.All, address)}
 		for _, e := range extensions {
@@ -81,12 +88,22 @@ func (g greeting) String() string {
 	for _, k := range g.keys {
 		fmt.Fprintf(&text, "  %-18s %s\n", k[0], k[1])
 	}
+	if g.public != "" {
+		fmt.Fprintf(&text, "\nWARNING: these keys are public, and %s can be reached from other machines: anyone there can read and\n"+
+			"change everything. Serve a demonstration on --listen 127.0.0.1:8080; serve real clients without --demo.\n", g.public)
+	}
 	text.WriteString("\nTry:\n")
 	for _, command := range g.commands {
 		fmt.Fprintf(&text, "  %s\n", command)
 	}
 	text.WriteByte('\n')
 	return text.String()
+}
+
+// isLoopback reports whether only this machine can reach a listener's address.
+func isLoopback(address string) bool {
+	listener, err := netip.ParseAddrPort(address)
+	return err == nil && listener.Addr().Unmap().IsLoopback()
 }
 
 // demoAge is the minimum age of the reports that a demonstration has from its start. The background work makes the
