@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/unicode/bidi"
+
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 )
@@ -123,6 +125,36 @@ func (c *Composer) layOut(parts content, out Message) (Message, error) {
 	}
 	out.Text, out.HTML = text.String(), html.String()
 	return out, nil
+}
+
+// Quote returns a name or a title, which others wrote, for a sentence of an email: on one line, without the scheme of a
+// link, which readers' programs would make clickable, and isolated if its characters could reverse the text around it
+// (U+2068 and U+2069, Unicode Standard Annex 9).
+func Quote(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.In(r, isolates) {
+			return -1 // one of them could end the isolation
+		}
+		return r
+	}, OneLine(text))
+	text = strings.ReplaceAll(text, "://", ": //")
+	if strings.ContainsFunc(text, reverses) {
+		return "\u2068" + text + "\u2069"
+	}
+	return text
+}
+
+// isolates are the characters that begin and end isolated text.
+var isolates = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0x2066, Hi: 0x2069, Stride: 1}}}
+
+// reverses reports whether a character may be shown from right to left, or makes others so.
+func reverses(r rune) bool {
+	properties, _ := bidi.LookupRune(r)
+	switch properties.Class() {
+	case bidi.R, bidi.AL, bidi.AN, bidi.RLE, bidi.RLO, bidi.LRE, bidi.LRO, bidi.PDF:
+		return true
+	}
+	return r == '\u200f'
 }
 
 // OneLine returns a text on one line, so that it can end neither a header nor a paragraph.

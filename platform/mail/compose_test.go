@@ -86,7 +86,7 @@ func TestWords(t *testing.T) {
 	days := map[domain.Language]string{domain.English: "1 August 2026", domain.Spanish: "1 de agosto de 2026", domain.French: "1er août 2026"}
 	tags := map[domain.Language]string{domain.English: "en", domain.Spanish: "es", domain.French: "fr-CA"}
 	classes := map[domain.Language]string{domain.English: "- email ADDRESSES", domain.Spanish: "- Direcciones de correo", domain.French: "- Adresses courriel"}
-	const name, odd = "<b>Your account is locked</b>\r\n\r\nBcc: all@example.test", "<b>x</b>\r\n\r\nBcc: all@example.test"
+	const name, odd = "<b>Your account is locked</b>\r\n\r\nBcc: all@example.test", "<b>x</b>\r\n\r\nBcc: all@example.test \u202e http://evil.example"
 	day, on, host := time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC), domain.DateOf(v2test.Noon), odd
 	subjects := map[string]bool{}
 	for _, kind := range append([]domain.MessageType{
@@ -112,6 +112,8 @@ func TestWords(t *testing.T) {
 				p.Get("Auto-Submitted") == "auto-generated", p.Get("Date") == "Mon, 15 Jun 2026 12:00:00 +0000",
 				strings.Contains(p.html, `<html lang="`+tags[language]+`">`), !strings.Contains(p.html, "<b>"), !strings.Contains(p.html, "%!"),
 				!strings.Contains(p.text+p.html, "<no value>"), !strings.Contains(p.html, "ZgotmplZ"), !strings.Contains(p.text, "\nBcc"),
+				!strings.Contains(p.text+p.html+p.subject, "http://evil"),
+				strings.Count(p.text+p.html+p.subject, "\u202e") == strings.Count(p.text+p.html+p.subject, "\u2069"),
 				p.subject != "", !strings.ContainsAny(p.subject, "\r\n"), !strings.Contains(p.subject, "locked"),
 				kind != domain.CertificateMail || strings.Contains(p.text, "\n    ada@example.test\n"), // of a user without a name
 				kind != domain.ExposureNotice || strings.Contains(p.text, classes[language]),
@@ -224,6 +226,24 @@ func TestHeaderLines(t *testing.T) {
 		from, err := netmail.ParseAddress(p.Get("From"))
 		if err != nil || from.Name != text || from.Address != m.From.Address || p.subject != text {
 			t.Errorf("%q: the subject is %q, the sender %v, %v", text, p.subject, from, err)
+		}
+	}
+}
+
+// TestQuotedNames verifies that a name can neither reverse the text around it nor become a link.
+func TestQuotedNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"Énergie Boréale":           "Énergie Boréale",
+		"Ada\nLovelace":             "Ada Lovelace",
+		"Acme \u202eelpmaxe":        "\u2068Acme \u202eelpmaxe\u2069",
+		"\u2069\u202eevil\u2068":    "\u2068\u202eevil\u2069",
+		"חברת דוגמה":                "\u2068חברת דוגמה\u2069",
+		"شركة":                      "\u2068شركة\u2069",
+		"see https://evil.example/": "see https: //evil.example/",
+		"h\u2066ttps:/\u2067/x":     "https: //x",
+	} {
+		if got := mail.Quote(name); got != want {
+			t.Errorf("%+q: got %+q, want %+q", name, got, want)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 	if m.Type == domain.CertificateMail {
 		parts.Certificate = &certificate{
 			Heading: r.render(kind + ".heading"), Presented: r.render(kind + ".presented"),
-			Name:      cmp.Or(OneLine(m.FullName), m.To), // a user may have no name
+			Name:      cmp.Or(Quote(m.FullName), m.To), // a user may have no name
 			Completed: r.render(kind + ".completed"), Course: v.Title, On: r.render(kind + ".on"),
 			Client: v.Client, Partner: v.Partner,
 		}
@@ -76,7 +76,7 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 // noticeContent returns the content of a mail to a partner, in English. In its texts it replaces domain.PublicURL by
 // the public URL.
 func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
-	r := renderer{templates: c.words[domain.English], values: values{Partner: OneLine(m.PartnerName)}}
+	r := renderer{templates: c.words[domain.English], values: values{Partner: Quote(m.PartnerName)}}
 	expand := func(texts ...string) []string {
 		lines := make([]string, len(texts))
 		for i, text := range texts {
@@ -97,7 +97,7 @@ func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 // fillValues returns the variables of a mail's texts. It sets parts.Link and parts.Points for the types of mail that
 // have them, and returns an error for an unknown type.
 func (c *Composer) fillValues(m domain.Mail, parts *content) (values, error) {
-	v := values{Name: OneLine(m.Name), Address: m.To, Client: OneLine(m.ClientName), Partner: OneLine(m.PartnerName),
+	v := values{Name: Quote(m.Name), Address: m.To, Client: Quote(m.ClientName), Partner: Quote(m.PartnerName),
 		Role: string(m.InviteRole)}
 	switch m.Type {
 	case domain.WelcomeMail:
@@ -105,25 +105,25 @@ func (c *Composer) fillValues(m domain.Mail, parts *content) (values, error) {
 	case domain.AdminInviteMail:
 		v.Date, parts.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
 	case domain.TrainingInvite:
-		v.Title, v.Date, parts.Link = OneLine(m.CourseTitle), longDate(m.Language, m.DueOn),
+		v.Title, v.Date, parts.Link = Quote(m.CourseTitle), longDate(m.Language, m.DueOn),
 			c.Link("/training/"+m.Course.String())
 	case domain.TrainingReminder:
 		parts.Link = c.Link("/training")
 		for _, o := range m.Overdue {
-			parts.Points = append(parts.Points, OneLine(o.Title)+", "+longDate(m.Language, o.DueOn))
+			parts.Points = append(parts.Points, Quote(o.Title)+", "+longDate(m.Language, o.DueOn))
 		}
 	case domain.PolicyReminder:
-		v.Title, parts.Link = OneLine(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
+		v.Title, parts.Link = Quote(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
 	case domain.CertificateMail:
-		v.Title, v.Date, parts.Link = OneLine(m.CourseTitle), longDate(m.Language, m.CompletedOn), c.Link("/training")
+		v.Title, v.Date, parts.Link = Quote(m.CourseTitle), longDate(m.Language, m.CompletedOn), c.Link("/training")
 	case domain.PhishReminder:
 		s := m.Simulated
-		v.Title, v.From, v.Date, parts.Link = OneLine(s.Subject), OneLine(s.From), longDate(m.Language, s.SentOn),
+		v.Title, v.From, v.Date, parts.Link = Quote(s.Subject), Quote(s.From), longDate(m.Language, s.SentOn),
 			c.Link("/training")
 		parts.Points = Clues(m.Language, s.Clues)
 	case domain.ExposureNotice: // a critical exposure is of passwords or the like
-		v.Title, v.Passwords = OneLine(m.Exposure.Title), m.Exposure.Severity == domain.SeverityCritical
-		v.Domain = OneLine(domain.OrZero(m.Exposure.Domain))
+		v.Title, v.Passwords = Quote(m.Exposure.Title), m.Exposure.Severity == domain.SeverityCritical
+		v.Domain = Quote(domain.OrZero(m.Exposure.Domain))
 		if m.Exposure.BreachOn != nil {
 			v.Date = longDate(m.Language, *m.Exposure.BreachOn)
 		}
@@ -196,7 +196,7 @@ func Clues(language domain.Language, indicators []domain.Indicator) []string {
 func dataClasses(language domain.Language, classes []string) []string {
 	texts := make([]string, len(classes))
 	for i, class := range classes {
-		texts[i] = OneLine(class)
+		texts[i] = Quote(class)
 		if text, ok := lists.DataClasses[language][strings.ToLower(texts[i])]; ok {
 			texts[i] = text
 		}

@@ -48,6 +48,7 @@ func TestDownload(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
 	r := w.made(domain.RiskOverview)
+	w.Exec("UPDATE clients SET name = name || ' ' || chr(8238) || 'fdp' WHERE id = $1", w.client.ID)
 	link, text := w.links.To(r), contents(w.client.Name, r)
 	get := w.follow("GET", link, "Accept-Encoding", "gzip")
 	if get.Code != http.StatusOK || get.Body.String() != text {
@@ -56,8 +57,8 @@ func TestDownload(t *testing.T) {
 	want := map[string]string{
 		"Content-Type": "application/pdf", "Content-Length": fmt.Sprint(len(text)), "Content-Encoding": "",
 		"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes",
-		"Content-Disposition": `attachment; filename="risk_overview-_ther & Co-2026-06-15.pdf"; ` +
-			`filename*=UTF-8''risk_overview-%C3%86ther%20%26%20Co-2026-06-15.pdf`,
+		"Content-Disposition": `attachment; filename="risk_overview-_ther & Co _fdp-2026-06-15.pdf"; ` +
+			`filename*=UTF-8''risk_overview-%C3%86ther%20%26%20Co%20_fdp-2026-06-15.pdf`,
 	}
 	head := w.follow("HEAD", link)
 	if head.Code != http.StatusOK || head.Body.Len() != 0 {

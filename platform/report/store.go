@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"partnerapi/domain"
 )
@@ -217,10 +218,10 @@ func createTemporary() (file *os.File, discard func(), err error) {
 }
 
 // fileName returns the name of a report's file for a download, such as phishing_overview-Client-2026-06-15.pdf. "_"
-// replaces characters that file names cannot have.
+// replaces characters that file names cannot have, and invisible ones, which could reverse the name's end.
 func fileName(client string, r domain.Report) string {
 	name := strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || strings.ContainsRune(`/\:*?"<>|`, c) {
+		if !unicode.IsGraphic(c) || strings.ContainsRune(`/\:*?"<>|`, c) {
 			return '_'
 		}
 		return c
