@@ -103,6 +103,10 @@ const (
 	ReportLinkLife = 24 * time.Hour
 	// ReportTries is the number of failed attempts after which a report has failed.
 	ReportTries = 3
+	// ReportWait is how long after its request a report waits for the report store, the disk or the database, whose
+	// failures are no attempts (decisions 8.9). MonthlyReportWait is that of the report of a monthly email.
+	ReportWait        = 24 * time.Hour
+	MonthlyReportWait = 7 * 24 * time.Hour
 )
 
 // CheckPeriod returns the faults of a period that is requested for a report of the type, or nil. Their fields are

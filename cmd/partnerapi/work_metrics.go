@@ -46,7 +46,7 @@ func newReportMetrics() *reportMetrics {
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 50, 100},
 		}),
 	}
-	for _, outcome := range []report.Outcome{report.Made, report.Retried, report.Failed} {
+	for _, outcome := range []report.Outcome{report.Made, report.Retried, report.Waiting, report.Failed} {
 		m.tries.WithLabelValues(string(outcome)) // 0 is shown too
 	}
 	return m

@@ -19,6 +19,9 @@ type ReportLease struct {
 	Tries int
 	// Token identifies the claim.
 	Token uuid.UUID `bun:"lease"`
+	// CreatedAt is the time of the request. Monthly is true for the report of a monthly email.
+	CreatedAt time.Time
+	Monthly   bool
 }
 
 // pendingReports are the conditions of pending reports: first those that callers requested, then the service's own.
@@ -42,7 +45,7 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 				)
 				UPDATE reports AS r SET lease = ?2, due_at = ?3, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
 				WHERE r.client_id = chosen.client_id AND r.id = chosen.id
-				RETURNING r.client_id, r.id, r.tries, r.lease`, now, n-len(leases), uuid.New(), now.Add(life)))
+				RETURNING r.client_id, r.id, r.tries, r.lease, r.created_at, r.mailed_for IS NOT NULL AS monthly`, now, n-len(leases), uuid.New(), now.Add(life)))
 			if err != nil {
 				return err
 			}

@@ -146,10 +146,15 @@ var contentTypes = map[domain.ReportFormat]string{
 // Put stores the file of a report, and replaces an existing file.
 func (s *Store) Put(ctx context.Context, r domain.Report, file io.ReadSeeker) error {
 	if err := s.objects.put(ctx, keyOf(r), contentTypes[r.Format], file); err != nil {
-		return fmt.Errorf("store a report: %w", err)
+		return &storeError{fmt.Errorf("store a report: %w", err)}
 	}
 	return nil
 }
+
+// storeError is an error of the store, not of a report.
+type storeError struct{ error }
+
+func (e *storeError) Unwrap() error { return e.error }
 
 // Open opens the file of a report, which can be read until ctx ends. The error is ErrNoFile if there is none.
 func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
@@ -163,7 +168,7 @@ func (s *Store) Open(ctx context.Context, r domain.Report) (*File, error) {
 // Delete deletes the file of a report and its temporary files. A file that does not exist is no error.
 func (s *Store) Delete(ctx context.Context, r domain.Report) error {
 	if err := s.objects.remove(ctx, keyOf(r)); err != nil {
-		return fmt.Errorf("delete the file of a report: %w", err)
+		return &storeError{fmt.Errorf("delete the file of a report: %w", err)}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -41,6 +42,10 @@ const (
 // backoff is the pause after each failed attempt at a report.
 var backoff = lease.Backoff{time.Second, 16 * time.Second}
 
+// waitLeast and waitMost bound the pause of a report that waits for the store, the disk or the database. Between them
+// it is a quarter of the time since the request, so that it grows from seconds to minutes.
+const waitLeast, waitMost = time.Second, 5 * time.Minute
+
 // Outcome is how an attempt to make a report ended.
 type Outcome string
 
@@ -48,6 +53,7 @@ type Outcome string
 const (
 	Made    Outcome = "made"
 	Retried Outcome = "retried" // it will be tried again
+	Waiting Outcome = "waiting" // it waits for the store, the disk or the database, which is no attempt
 	Failed  Outcome = "failed"  // it was the last attempt, or the client was archived
 )
 
@@ -112,8 +118,9 @@ func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 }
 
 // Work makes a leased report (see Process). After an error or a panic it requeues the report, or marks it as failed if
-// that was the last attempt, and returns the error. If a process died at the last attempt, it only marks the report as
-// failed. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
+// that was the last attempt, and returns the error. A failure of the store, the disk or the database is no attempt: the
+// report waits, up to its limit (domain.ReportWait). If a process died at the last attempt, Work only marks the report
+// as failed. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
 func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
 		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
@@ -124,12 +131,12 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	outcome, err := domain.RecoverValue(within, w.log, "make a report", func() (Outcome, error) {
 		return w.Process(within, l)
 	})
-	finishCtx, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	finishCtx, done := lease.Outlast(ctx, finishWithin)
 	defer done()
 
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.Join(ctx.Err(), reports.RequeueReport(finishCtx, w.db, l, w.db.Now(), false /* failed */))
+		return errors.Join(ctx.Err(), w.requeue(finishCtx, l, 0, false /* failed */))
 	case err == nil && outcome == "": // nothing to make
 		return nil
 	case errors.Is(err, db.ErrLeaseLost):
@@ -139,15 +146,45 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	case err == nil:
 		w.observe.Tried(outcome, time.Since(began))
 		return nil
-	case l.Tries+1 < domain.ReportTries:
+	case isOutside(err) && w.waited(l) < waitLimit(l):
+		w.log.WarnContext(ctx, "a report waits for the store, the disk or the database",
+			"report", l.Report.String(), "client", l.Client.String(), "error", err)
+		w.observe.Tried(Waiting, time.Since(began))
+		return errors.Join(err, w.requeue(finishCtx, l, min(max(w.waited(l)/4, waitLeast), waitMost), false /* failed */))
+	case l.Tries+1 < domain.ReportTries && !isOutside(err):
 		w.log.WarnContext(ctx, "a report was not made; it will be tried again",
 			"report", l.Report.String(), "client", l.Client.String(), "try", l.Tries+1, "error", err)
 		w.observe.Tried(Retried, time.Since(began))
-		due := w.db.Now().Add(backoff.After(l.Tries + 1))
-		return errors.Join(err, reports.RequeueReport(finishCtx, w.db, l, due, true /* failed */))
+		return errors.Join(err, w.requeue(finishCtx, l, backoff.After(l.Tries+1), true /* failed */))
 	}
 	w.observe.Tried(Failed, time.Since(began))
 	return w.giveUp(finishCtx, l, err)
+}
+
+// isOutside reports whether a report failed for a reason that is not its own: the store, the disk or the database.
+func isOutside(err error) bool {
+	var stored *storeError
+	var disk *fs.PathError
+	return errors.As(err, &stored) || errors.As(err, &disk) || domain.IsCode(err, domain.Unavailable)
+}
+
+// waited returns the time since the request of a report.
+func (w *Worker) waited(l reports.ReportLease) time.Duration { return w.db.Now().Sub(l.CreatedAt) }
+
+// waitLimit returns how long a report waits for what is outside.
+func waitLimit(l reports.ReportLease) time.Duration {
+	if l.Monthly {
+		return domain.MonthlyReportWait
+	}
+	return domain.ReportWait
+}
+
+// requeue makes a report due again after a pause. While the database is unavailable it tries again, until ctx ends:
+// otherwise the end of the lease would count as a failed attempt.
+func (w *Worker) requeue(ctx context.Context, l reports.ReportLease, pause time.Duration, failed bool) error {
+	return lease.RetryUnavailable(ctx, func() error {
+		return reports.RequeueReport(ctx, w.db, l, w.db.Now().Add(pause), failed)
+	})
 }
 
 // giveUp logs err and marks a report as failed. It returns err, joined with an error of the marking.

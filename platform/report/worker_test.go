@@ -164,6 +164,57 @@ func TestThreeFailures(t *testing.T) {
 	}
 }
 
+// TestStoreAway verifies that a store that is away for ten minutes fails no report, and that a report waits for a day,
+// or a week if it belongs to a monthly email.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	var waiting []domain.Report
+	for range domain.MaxReports {
+		waiting = append(waiting, w.request(domain.RiskOverview))
+	}
+	worker := w.worker(sample)
+	work := func() (attempts int) {
+		for _, l := range w.claim() {
+			attempts++
+			_ = worker.Work(t.Context(), l)
+		}
+		return attempts
+	}
+	breakFolder(t, w.folder, waiting[0])
+	attempts := 0
+	for range 600 {
+		attempts += work()
+		w.Clock.Advance(time.Second)
+	}
+	if attempts == 0 || attempts > 30*len(waiting) {
+		t.Errorf("got %d attempts in ten minutes", attempts)
+	}
+	if n := w.Number("SELECT sum(tries) FROM reports"); n != 0 {
+		t.Errorf("got %d attempts counted, want 0", n)
+	}
+	w.must(os.Remove(filepath.Join(w.folder, waiting[0].Client.UUID())))
+	w.Clock.Advance(5 * time.Minute)
+	work()
+	for _, r := range waiting {
+		w.wantStatus(r, domain.ReportReady, len(waiting))
+	}
+
+	one, monthly := w.request(domain.RiskOverview), w.request(domain.RiskOverview)
+	w.Exec("UPDATE reports SET mailed_for = '2026-05-01' WHERE id = $1", monthly.ID)
+	breakFolder(t, w.folder, one)
+	w.Clock.Advance(domain.ReportWait - 2*time.Hour) // request advances the clock, too
+	work()
+	w.wantStatus(one, domain.ReportPending, len(waiting))
+	w.Clock.Advance(3 * time.Hour)
+	work()
+	w.wantStatus(one, domain.ReportFailed, len(waiting))
+	w.wantStatus(monthly, domain.ReportPending, len(waiting))
+	w.Clock.Advance(domain.MonthlyReportWait - domain.ReportWait)
+	work()
+	w.wantStatus(monthly, domain.ReportFailed, len(waiting))
+}
+
 // TestArchived: the report of a client that is archived before it is made, or
 // meanwhile, fails, and leaves no file.
 func TestArchived(t *testing.T) {
