@@ -303,6 +303,31 @@ func TestLengths(t *testing.T) {
 	})
 }
 
+// TestAllValuesAtOnce verifies that an array of a body takes all values of its enum: its maximum does not lag behind them.
+func TestAllValuesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	arrays := 0
+	w.each(t, func(t *testing.T, w *world, o op.Operation) {
+		for _, m := range members(o) {
+			if m.typ.Kind() != reflect.Slice {
+				continue
+			}
+			enum, ok := reflect.Zero(m.typ.Elem()).Interface().(rule.Enum)
+			if !ok {
+				continue
+			}
+			arrays++
+			body := w.body(o)
+			body[m.name] = enum.Values()
+			w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body).Want(o.Meta().Status)
+		}
+	})
+	if arrays == 0 {
+		t.Error("no body has an array of an enum: the test shows nothing")
+	}
+}
+
 // TestUnknownParametersAreIgnored holds decisions 2.5, for all operations.
 func TestUnknownParametersAreIgnored(t *testing.T) {
 	t.Parallel()
