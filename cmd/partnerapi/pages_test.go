@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,42 @@ func crawl(t *testing.T, release op.Release, config site.Config) {
 		}
 	}
 	wantOperations(t, release, links)
+	checkTextLinks(t, pages, read)
+}
+
+// guideLink matches links in Markdown; relativeGuideLink those that depend on the place of the file.
+var (
+	guideLink         = regexp.MustCompile(`\]\(http://example\.com([^)#\s]*)#?([^)\s]*)\)`)
+	relativeGuideLink = regexp.MustCompile(`\]\((?:[\w./-]*\.md|#)[^)]*\)`)
+)
+
+// checkTextLinks verifies that the links in /llms-full.txt, and in the Markdown of guides, lead to pages and headings.
+func checkTextLinks(t *testing.T, pages *site.Site, read map[string]sitetest.Page) {
+	t.Helper()
+	paths := []string{"/llms-full.txt"}
+	for path := range read {
+		if strings.HasPrefix(path, "/docs/") && strings.HasSuffix(path, ".md") {
+			paths = append(paths, path)
+		}
+	}
+	found := 0
+	for _, path := range paths {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if left := relativeGuideLink.FindString(w.Body.String()); left != "" {
+			t.Errorf("%s: the link %s is relative", path, left)
+		}
+		for _, link := range guideLink.FindAllStringSubmatch(w.Body.String(), -1) {
+			found++
+			page, known := read[strings.TrimSuffix(link[1], ".md")]
+			if fragment, err := url.PathUnescape(link[2]); !known || err != nil || fragment != "" && !page.IDs[fragment] {
+				t.Errorf("%s: the link %s leads nowhere", path, link[0])
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d links in %d texts", found, len(paths))
+	}
 }
 
 // wantOperations holds that pages link to every operation of the release, and to no other of v2.

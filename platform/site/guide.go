@@ -39,10 +39,11 @@ func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err er
 	return list, nil
 }
 
-// addGuidePages adds the pages of all guides, and the Markdown of those that are not for operators, with shifted dates.
+// addGuidePages adds the pages of all guides, and the Markdown of those that are not for operators, with shifted dates
+// and links to each other's Markdown.
 func (b *builder) addGuidePages() error {
 	for _, g := range b.Guides {
-		b.addText(g.Path+".md", "text/markdown; charset=utf-8", g.source).shiftsDates = true
+		b.addText(g.Path+".md", "text/markdown; charset=utf-8", b.markdown.withAbsoluteLinks(g, ".md")).shiftsDates = true
 	}
 	return errors.Join(b.addGuides(b.Guides, "guides"), b.addGuides(b.Operate, "operate"))
 }
@@ -66,7 +67,7 @@ func (b *builder) addGuides(list []*guide, section string) error {
 }
 
 // addLLMsText adds /llms.txt, which lists the guides as Markdown and the documents (llmstxt.org), and /llms-full.txt,
-// which contains all guides.
+// which contains all guides, with links to their pages.
 func (b *builder) addLLMsText() {
 	var text strings.Builder
 	text.WriteString("# Partner API\n\n> The partner API of a security awareness training service.\n\n## Guides\n\n")
@@ -83,7 +84,7 @@ func (b *builder) addLLMsText() {
 
 	var full strings.Builder
 	for _, g := range b.Guides {
-		fmt.Fprintf(&full, "<!-- %s%s -->\n\n%s\n\n", SampleBase, g.Path, bytes.TrimSpace(g.source))
+		fmt.Fprintf(&full, "<!-- %s%s -->\n\n%s\n\n", SampleBase, g.Path, bytes.TrimSpace(b.markdown.withAbsoluteLinks(g, "" /* to pages */)))
 	}
 	b.addText(fullText, "text/plain; charset=utf-8", []byte(full.String())).shiftsDates = true // guides have dates of samples
 }

@@ -181,6 +181,32 @@ func (m *markdown) target(destination string) (string, error) {
 	return page + fragment, nil
 }
 
+// withAbsoluteLinks returns a guide's Markdown with the URLs of other guides and their headings in place of links
+// relative to its file. extension is appended to the paths: of a page none, of its Markdown .md.
+func (m *markdown) withAbsoluteLinks(g *guide, extension string) []byte {
+	var links []string // pairs of old and new
+	_ = ast.Walk(m.goldmark.Parser().Parse(text.NewReader(g.source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		link, ok := n.(*ast.Link)
+		if !ok || !entering {
+			return ast.WalkContinue, nil
+		}
+		written := string(link.Destination)
+		target, err := m.target(written)
+		if strings.HasPrefix(target, "#") {
+			target = g.Path + target
+		}
+		if err == nil && strings.HasPrefix(target, "/") {
+			path, fragment, cut := strings.Cut(target, "#")
+			if path = SampleBase + path + extension; cut {
+				path += "#" + fragment
+			}
+			links = append(links, "]("+written+")", "]("+path+")")
+		}
+		return ast.WalkContinue, nil
+	})
+	return []byte(strings.NewReplacer(links...).Replace(string(g.source)))
+}
+
 // plainText returns the text of a node without markup, with a line break after each block.
 func plainText(n ast.Node, source []byte) string {
 	var out strings.Builder

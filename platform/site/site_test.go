@@ -128,12 +128,18 @@ func TestTexts(t *testing.T) {
 	t.Parallel()
 	s := site.New(config(t, twoGuides))
 	guide := get(t, s, "/docs/guide/two.md")
+	absolute := func(guide []byte, extension string) string {
+		return strings.ReplaceAll(string(guide), "](two.md#more)", "](http://example.com/docs/guide/two"+extension+"#more)")
+	}
+	if got := get(t, s, "/docs/guide/one.md").Body.String(); got != absolute(twoGuides["one.md"].Data, ".md") {
+		t.Errorf("got %s", got)
+	}
 	if guide.Body.String() != string(twoGuides["two.md"].Data) || guide.Header().Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("%v %q", guide.Header(), guide.Body)
 	}
 	full := get(t, s, "/llms-full.txt").Body.String()
 	for _, g := range twoGuides {
-		if !strings.Contains(full, strings.TrimSpace(string(g.Data))) {
+		if !strings.Contains(full, strings.TrimSpace(absolute(g.Data, ""))) {
 			t.Errorf("/llms-full.txt lacks %s", g.Data)
 		}
 	}

@@ -134,8 +134,9 @@ async function accessible(page, part, except = []) {
   }
 }
 
-// accessibleInBoth is accessible for the whole page, dark and light.
+// accessibleInBoth is accessible for the whole page, dark and light. The links of headings, which a pointer shows, count.
 async function accessibleInBoth(page, except) {
+  await page.evaluate(() => document.querySelectorAll(".permalink").forEach((link) => (link.style.opacity = 1)));
   for (const colorScheme of ["dark", "light"]) {
     await page.emulateMedia({ colorScheme });
     await accessible(page, "body", except);
