@@ -84,11 +84,16 @@ func (r *release) writeArchive(w io.Writer, t target) error {
 // licensesFile has the licences of others' code.
 const licensesFile = "THIRD-PARTY-LICENSES.txt"
 
+// readme is the README of what is given out. The one of the sources is about building and testing them.
+const readme = "tools/release/README.md"
+
 // documents returns what is given out beside the program: what one reads, the files of deploy, and the licences.
 func (r *release) documents() ([]entry, error) {
 	files, err := r.entries(func(name string) string {
 		switch {
-		case slices.Contains([]string{"README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md", "CONTRIBUTING.md", ".env.example", "compose.yaml", "Dockerfile"}, name),
+		case name == readme:
+			return "README.md"
+		case slices.Contains([]string{"CHANGELOG.md", "LICENSE", "SECURITY.md", "CONTRIBUTING.md", ".env.example", "compose.yaml", "Dockerfile"}, name),
 			strings.HasPrefix(name, "deploy/"), strings.HasPrefix(name, "docs/") && path.Ext(name) != ".go":
 			return name
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -234,6 +235,7 @@ func TestArchive(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	checkReadme(t, filepath.Join(folder, name))
 	p := process{program: "./partnerapi", folder: filepath.Join(folder, name), env: usual(t)}
 	if said := p.run(t, "version"); !strings.HasPrefix(said, "partnerapi "+version+"\ncommit: "+r.commit) {
 		t.Errorf("the program says it is %s", said)
@@ -244,6 +246,21 @@ func TestArchive(t *testing.T) {
 	s := p.start(t, "serve", "--demo", "--listen=127.0.0.1:0", "--release=latest")
 	s.asked(t, "pk_demo_all", `"data":[{"id":"cli_`)
 	s.stop(t)
+}
+
+// checkReadme verifies that the README of an unpacked archive names files that the archive has, and no target of make.
+func checkReadme(t *testing.T, folder string) {
+	t.Helper()
+	text := string(fileOf(t, filepath.Join(folder, "README.md")))
+	links := regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(text, -1)
+	for _, link := range links {
+		if _, err := os.Stat(filepath.Join(folder, link[1])); err != nil {
+			t.Errorf("README.md: %v", err)
+		}
+	}
+	if made := regexp.MustCompile(`\bmake [a-z-]+|bin/partnerapi`).FindString(strings.ReplaceAll(text, "reports make", "")); made != "" || len(links) < 8 {
+		t.Errorf("README.md names %q, and has %d links", made, len(links))
+	}
 }
 
 func fileOf(t *testing.T, name string) []byte {
