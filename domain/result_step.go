@@ -17,15 +17,17 @@ type ResultStep struct {
 // AutomatedReason is the rule that detected a mail scanner (decisions 7.3).
 type AutomatedReason string
 
-// The reasons: the scanner sent a HEAD request, its address is in a listed network, or it was too fast.
+// The reasons: the scanner sent a HEAD request, announced a prefetch, has an IP address in a listed network, or was too
+// fast.
 const (
-	ByHead    AutomatedReason = "head"
-	ByNetwork AutomatedReason = "network"
-	ByHaste   AutomatedReason = "fast"
+	ByHead     AutomatedReason = "head"
+	ByPrefetch AutomatedReason = "prefetch"
+	ByNetwork  AutomatedReason = "network"
+	ByHaste    AutomatedReason = "fast"
 )
 
 // Values lists the reasons.
-func (AutomatedReason) Values() []string { return texts(ByHead, ByNetwork, ByHaste) }
+func (AutomatedReason) Values() []string { return texts(ByHead, ByPrefetch, ByNetwork, ByHaste) }
 
 // scannersWithin is the time after the sending of a mail in which every open and click counts as a scanner's (decisions
 // 7.3).

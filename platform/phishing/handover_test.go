@@ -25,7 +25,7 @@ func (s *slowServer) Close() error                             { return nil }
 // pages that did not answer.
 func (b *bait) followAll(id domain.ResultID) (failed []string) {
 	for range 2 {
-		for _, r := range [][2]string{{"GET", "/open.gif"}, {"GET", ""}, {"POST", ""}, {"GET", "/report"}} {
+		for _, r := range [][2]string{{"GET", "/open.gif"}, {"GET", ""}, {"POST", ""}, {"GET", "/report"}, {"POST", "/report"}} {
 			if page := b.request(r[0], "/t/"+b.tokens.Token(id)+r[1], home, ""); page.Code != 200 {
 				failed = append(failed, r[0]+r[1])
 			}

@@ -30,7 +30,8 @@ type pageTexts struct {
 	Account, Password, SignIn                 string
 	Simulated, Sender, Subject, Clues, Advice string
 
-	Report string // of the link in a mail that reports it
+	Report     string // of the link to the page that reports an email, and of its button
+	ReportNote string
 }
 
 // readTexts parses the embedded texts. It panics on an error, as template.Must does.

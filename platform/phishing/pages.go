@@ -58,9 +58,10 @@ func (p *Pages) Mount(engine *gin.Engine) {
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		engine.Handle(method, "/t/:token", p.follow)
 		engine.Handle(method, "/t/:token/open.gif", p.open)
-		engine.Handle(method, "/t/:token/report", p.report)
+		engine.Handle(method, "/t/:token/report", p.offerReport)
 	}
 	engine.POST("/t/:token", p.submit)
+	engine.POST("/t/:token/report", p.report)
 }
 
 // pixel is a transparent GIF of one pixel.
@@ -94,7 +95,18 @@ func (p *Pages) submit(c *gin.Context) {
 	}
 }
 
-// report records that the reader reported the mail.
+// noStep is the kind of a request that records nothing.
+const noStep domain.ResultEventKind = ""
+
+// offerReport shows a page with a button that reports the email. It records nothing, because mail scanners follow links,
+// but do not press buttons.
+func (p *Pages) offerReport(c *gin.Context) {
+	if s, ok := p.handleStep(c, noStep); ok {
+		p.write(c, http.StatusOK, "report", s)
+	}
+}
+
+// report records that the reader reported the email. It needs no token against forged requests: the URL is the secret.
 func (p *Pages) report(c *gin.Context) {
 	if s, ok := p.handleStep(c, domain.MailReported); ok {
 		p.write(c, http.StatusOK, "reported", s)
@@ -148,12 +160,12 @@ func (p *Pages) recordHere(
 	return s, "", err
 }
 
-// recordStep returns the simulation of a step, and records the step. A submission is only a click if the template has
+// recordStep returns the simulation of a step, and records the step unless it is noStep. A submission is only a click if the template has
 // no form. A step with a mail that is not marked as sent is recorded as a scanner's, if the mail is being delivered, or
 // else not at all.
 func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
 	s, err := p.db.Simulation(ctx, step.Result)
-	if err != nil {
+	if err != nil || step.Kind == noStep {
 		return s, err
 	}
 	if step.Kind == domain.MailCredentialsSubmitted && s.Template.Landing != domain.LandingForm {
@@ -198,11 +210,32 @@ func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step do
 	return p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 }
 
-// automatedReason returns why a request counts as a mail scanner's: its method or its network; empty if it does not.
+// purposeHeaders are the headers in which browsers and email programs announce that they load a page before anyone asked
+// for it. Sec-Purpose and Purpose: https://html.spec.whatwg.org/multipage/speculative-loading.html#sec-purpose-header and
+// https://developer.mozilla.org/en-US/docs/Web/HTTP/Reference/Headers/Sec-Purpose. X-Purpose is Safari's ("preview").
+var purposeHeaders = []string{"Purpose", "Sec-Purpose", "X-Purpose"}
+
+// isPrefetch reports whether a request announces a prefetch, a prerendering or a preview.
+func isPrefetch(h http.Header) bool {
+	for _, name := range purposeHeaders {
+		for _, value := range h.Values(name) {
+			value = strings.ToLower(value)
+			if strings.Contains(value, "prefetch") || strings.Contains(value, "prerender") || strings.Contains(value, "preview") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// automatedReason returns why a request counts as a mail scanner's: its method, a header or its network; empty if it
+// does not.
 func (p *Pages) automatedReason(c *gin.Context) domain.AutomatedReason {
 	switch {
 	case c.Request.Method == http.MethodHead:
 		return domain.ByHead
+	case isPrefetch(c.Request.Header):
+		return domain.ByPrefetch
 	case p.networks.Contain(domain.AddressFrom(c.Request.Context())):
 		return domain.ByNetwork
 	}

@@ -121,10 +121,14 @@ func (b *bait) sent(number byte, language domain.Language) domain.ResultID {
 	return id
 }
 
-// request asks for a page, as from an address.
+// request requests a page from a remote address. The method may have a header after it.
 func (b *bait) request(method, path, from, body string) *httptest.ResponseRecorder {
 	b.t.Helper()
+	method, header, _ := strings.Cut(method, " ")
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if name, value, ok := strings.Cut(header, ": "); ok {
+		r.Header.Set(name, value)
+	}
 	r.RemoteAddr = from
 	w := httptest.NewRecorder()
 	b.Engine.ServeHTTP(w, r)
@@ -152,7 +156,8 @@ func TestThePagesOfAForm(t *testing.T) {
 		{"GET", path + "/open.gif", "", "opened", "GIF89a"},
 		{"GET", path, "", "clicked", "<form method=\"post\">"},
 		{"POST", path, "user=ada&password=hunter-two", "credentials_submitted", "Esto era una simulación de phishing"},
-		{"GET", path + "/report", "", "credentials_submitted", "¡Bien visto!"},
+		{"GET", path + "/report", "", "credentials_submitted", "<button>Denunciar este mensaje</button>"},
+		{"POST", path + "/report", "", "credentials_submitted", "¡Bien visto!"},
 	} {
 		b.Clock.Advance(time.Second)
 		page := b.request(step.method, step.path, home, step.body)
@@ -163,7 +168,7 @@ func TestThePagesOfAForm(t *testing.T) {
 			page.Header().Get("X-RateLimit-Limit") != "" {
 			t.Errorf("%s %s: %d %s", step.method, step.path, page.Code, page.Body)
 		}
-		if step.method == "POST" && (!strings.Contains(page.Body.String(), "security@mail-desk.example") || strings.Count(page.Body.String(), "<li>") != 4 || strings.Contains(page.Body.String(), "hunter")) {
+		if step.method == "POST" && step.path == path && (!strings.Contains(page.Body.String(), "security@mail-desk.example") || strings.Count(page.Body.String(), "<li>") != 4 || strings.Contains(page.Body.String(), "hunter")) {
 			t.Errorf("the lesson is %s", page.Body)
 		}
 		if strings.Contains(page.Body.String(), "name=\"p") {
@@ -198,7 +203,7 @@ func TestScanners(t *testing.T) {
 	t.Parallel()
 	b := newBait(t)
 	for name, c := range map[string]struct {
-		method, below, from string
+		method, below, from string // the method may have a header after it
 		after               time.Duration
 		status, reason      string
 		reported            bool
@@ -213,9 +218,16 @@ func TestScanners(t *testing.T) {
 		"by a clock that is behind": {"GET", "", home, -time.Second, "sent", "fast", false},
 		"within two seconds":        {"GET", "", home, 1999 * time.Millisecond, "sent", "fast", false},
 		"after two seconds":         {"GET", "", home, 2 * time.Second, "clicked", "", false},
-		"a scanner follows all":     {"GET", "/report", "203.0.113.9:1", time.Minute, "sent", "", false},
-		"a report at once":          {"GET", "/report", home, time.Second, "sent", "", false},
-		"a person's report":         {"GET", "/report", home, time.Minute, "sent", "", true},
+		"a scanner presses all":     {"POST", "/report", "203.0.113.9:1", time.Minute, "sent", "", false},
+		"a report at once":          {"POST", "/report", home, time.Second, "sent", "", false},
+		"a person's report":         {"POST", "/report", home, time.Minute, "sent", "", true},
+		"the page that reports":     {"GET", "/report", home, time.Minute, "sent", "", false},
+		"its head":                  {"HEAD", "/report", home, time.Minute, "sent", "", false},
+		"a prefetch":                {"GET Sec-Purpose: prefetch;prerender", "", home, time.Minute, "sent", "prefetch", false},
+		"an older browser's":        {"GET Purpose: prefetch", "", home, time.Minute, "sent", "prefetch", false},
+		"a preview":                 {"GET X-Purpose: Preview", "/open.gif", home, time.Minute, "sent", "prefetch", false},
+		"another purpose":           {"GET Purpose: reading", "", home, time.Minute, "clicked", "", false},
+		"a prefetch that reports":   {"POST Sec-Purpose: prefetch", "/report", home, time.Minute, "sent", "", false},
 		"a scanner sends a form":    {"POST", "", "203.0.113.9:1", time.Minute, "sent", "", false},
 		"a form that was not read":  {"POST", "", home, time.Second, "sent", "", false},
 	} {

@@ -13,7 +13,7 @@ type PhishingResult struct {
 	Status                 domain.ResultStatus     `json:"status" doc:"How far people got with the mail. It only moves forward. failed: the mail will never be sent."`
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the mail."`
 	Automated              bool                    `json:"automated" doc:"Whether a mail scanner opened or clicked the mail, too. That moves no status, no time, no rate and no score."`
-	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it asked for the head of a page only (head), came from a listed network (network), or was too fast (fast). Null without one."`
+	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it requested only the head of a page (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`
 	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent; cancelled where a caller cancelled it. Null unless the status is failed."`
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When sending was given up. Null unless the status is failed."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the mail is to be sent."`
