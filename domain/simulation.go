@@ -62,9 +62,9 @@ type Simulation struct {
 	SentAt   *time.Time
 	Template Template `bun:"embed:template_"`
 
-	Email, FirstName, LastName string
-	Language                   Language // the user's
-	ClientName                 string
+	Email, FirstName, LastName, JobTitle string
+	Language                             Language // the user's
+	ClientName                           string
 
 	// Unwanted is the reason why the mail must not be sent any more; empty if it may be sent.
 	Unwanted string

@@ -28,30 +28,44 @@ func NewComposer(publicURL string, tokens Tokens) *Composer {
 	return &Composer{public: strings.TrimRight(publicURL, "/"), tokens: tokens}
 }
 
-// Placeholders are the names that a template may have in double braces: link is the URL of the tracked link, date,
-// month and year are of the sending (UTC), and the others are data of the reader.
-var Placeholders = []string{"first_name", "last_name", "email", "company", "link", "date", "month", "year"}
-
-// bodyEnd matches the end tag before which Compose inserts the footer.
-var bodyEnd = regexp.MustCompile(`(?i)</body\s*>`)
-
-// Check returns an error if a template has an invalid sender, no link in its HTML, or no indicators for its page.
-func Check(t domain.Template) error {
-	if _, err := t.Sender(); err != nil {
-		return err
-	}
-	if _, ok := firstLink(t.HTML); !ok {
-		return errors.New("has no link in its html")
-	}
-	if len(t.Indicators) == 0 {
-		return errors.New("has no indicators, so its page could not tell what gave it away")
-	}
-	return nil
+// Placeholders are the names that a template may have in double braces: link is the tracked URL, date, month and year
+// are of the sending (UTC), and the others are data of the reader.
+var Placeholders = []string{
+	"first_name", "last_name", "email", "job_title", "company", "link", "date", "month", "year",
 }
 
-// Compose writes a simulated mail, dated now. It replaces the address of the first link of the HTML, also in the text,
-// with that of the mail's page. It adds a link that reports the mail and, to the HTML, a picture that records its
-// opening: before the last </body>, or at the end. The error is a *mail.RefusedError if the sender is invalid.
+// Check returns an error if no email can be written from a template and tracked, or its page could not explain it.
+func Check(t domain.Template) error {
+	_, err := Inspect(t)
+	return err
+}
+
+// Inspect checks a template (see Check), and returns what Compose will replace and omit.
+func Inspect(t domain.Template) (Findings, error) {
+	if _, err := t.Sender(); err != nil {
+		return Findings{}, err
+	}
+	if len(t.Indicators) == 0 {
+		return Findings{}, errors.New("has no indicators, so its page could not tell what gave it away")
+	}
+	page := "https://page.invalid/t/x"
+	values := map[string]string{}
+	for _, name := range Placeholders {
+		values[name] = "x"
+	}
+	values["link"] = page
+	_, found, err := track(expand(t.HTML, values, html.EscapeString), page, footer(page, "x"))
+	for text := range strings.FieldsSeq(expand(t.Text, values, mail.OneLine)) {
+		if address := webAddress.FindString(text); address != "" && !strings.HasPrefix(address, page) {
+			add(&found.Replaced, trimAddress(address))
+		}
+	}
+	return found, err
+}
+
+// Compose writes a simulated email, dated now. Every link of the HTML and every web address of the text becomes the URL
+// of the email's page. It adds a link that reports the email and, to the HTML, a picture that records its opening (see
+// track). The error is a *mail.RefusedError if the sender is invalid or the HTML cannot be tracked.
 func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
 	page := c.public + "/t/" + c.tokens.Token(s.Result)
 	values := placeholders(s, page, now)
@@ -59,23 +73,28 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	if err != nil {
 		return mail.Message{}, &mail.RefusedError{Reason: err.Error()}
 	}
-	body, text := rewriteLinks(s.Template.HTML, s.Template.Text, page)
-	report := page + "/report"
 	words := textsByLanguage[s.Template.Language].Report
-	footer := fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" "+
-		"height=\"1\" alt=\"\">\n",
-		html.EscapeString(report), html.EscapeString(words), html.EscapeString(page+"/open.gif"))
-	body = expand(body, values, html.EscapeString)
-	end := len(body)
-	if matches := bodyEnd.FindAllStringIndex(body, -1); matches != nil {
-		end = matches[len(matches)-1][0]
+	body, _, err := track(expand(s.Template.HTML, values, html.EscapeString), page, footer(page, words))
+	if err != nil {
+		return mail.Message{}, &mail.RefusedError{Reason: "the template " + err.Error()}
 	}
-	body = body[:end] + footer + body[end:]
+	text := rewriteText(expand(s.Template.Text, values, mail.OneLine), page)
 	return mail.Message{
 		ID: s.Result.UUID(), From: from, To: s.Email, Subject: expand(s.Template.Subject, values, mail.OneLine),
-		Text: expand(text, values, mail.OneLine) + "\n\n" + words + ": " + report + "\n", HTML: body,
+		Text: text + "\n\n" + words + ": " + reportURL(page) + "\n", HTML: body,
 		Language: s.Template.Language, At: now,
 	}, nil
+}
+
+// reportURL and pictureURL return the URLs with which an email is reported and its opening is recorded.
+func reportURL(page string) string  { return page + "/report" }
+func pictureURL(page string) string { return page + "/open.gif" }
+
+// footer returns the HTML that is added to an email: the link that reports it, with its words, and the picture.
+func footer(page, words string) string {
+	return fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" "+
+		"height=\"1\" alt=\"\">\n",
+		html.EscapeString(reportURL(page)), html.EscapeString(words), html.EscapeString(pictureURL(page)))
 }
 
 // sender returns the sender of a mail, with the placeholders in its name replaced.
@@ -89,7 +108,8 @@ func sender(t domain.Template, values map[string]string) (netmail.Address, error
 func placeholders(s domain.Simulation, page string, now time.Time) map[string]string {
 	now = now.UTC()
 	return map[string]string{
-		"first_name": s.FirstName, "last_name": s.LastName, "email": s.Email, "company": s.ClientName, "link": page,
+		"first_name": s.FirstName, "last_name": s.LastName, "email": s.Email, "job_title": s.JobTitle,
+		"company": s.ClientName, "link": page,
 		"date": now.Format(time.DateOnly), "month": mail.Month(s.Template.Language, now.Month()),
 		"year": strconv.Itoa(now.Year()),
 	}

@@ -286,7 +286,7 @@ func TestCompose(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"the subject":     m.Subject == "<Ada> Love Bcc: x@y.z {{unknown}}",
 		"the sender":      m.From == netmail.Address{Name: `Hop "<per> IT`, Address: "it@bait.example"},
-		"the link":        strings.Contains(m.HTML, `<a class="x" href="`+page+`">here`) && strings.Contains(m.HTML, `href="https://other.example"`),
+		"the link":        strings.Contains(m.HTML, `<a class="x" href="`+page+`">here`) && strings.Contains(m.HTML, `<a href="`+page+`">2`),
 		"escaping":        strings.Contains(m.HTML, "<p>&lt;Ada&gt;</p>"),
 		"report":          strings.Contains(m.HTML, page+"/report") && strings.Contains(m.Text, "Signaler ce message: "+page+"/report"),
 		"the picture":     strings.Contains(m.HTML, page+"/open.gif") && strings.HasSuffix(m.HTML, "</body></html>"),
