@@ -117,9 +117,9 @@ func TestServiceMail(t *testing.T) {
 	p.drain(p.sender)
 
 	want := map[string][]string{
-		"en Your certificate: Security awareness foundations":   {"Certificate of completion\n", "\n    This certifies that\n    Ada Example\n    has completed the course\n    Security awareness foundations\n    on 15 June 2026\n", "Hopper & Sons - Überwald IT", "/training"},
-		"es Su certificado: Security awareness foundations":     {"Certificado de finalización\n", "    Se certifica que\n    Ada Example\n    ha completado el curso\n", "el 15 de junio de 2026"},
-		"fr Votre attestation : Security awareness foundations": {"Attestation de réussite\n", "    a terminé le cours\n", "le 15 juin 2026"},
+		"en Your certificate: Security awareness foundations":   {"Certificate of completion\n", "\n    This certifies that\n    Ada Example\n    has completed the course\n    Security awareness foundations\n    on 15 June 2026 (UTC)\n", "Hopper & Sons - Überwald IT", "/training"},
+		"es Su certificado: Security awareness foundations":     {"Certificado de finalización\n", "    Se certifica que\n    Ada Example\n    ha completado el curso\n", "el 15 de junio de 2026 (UTC)"},
+		"fr Votre attestation : Security awareness foundations": {"Attestation de réussite\n", "    a terminé le cours\n", "le 15 juin 2026 (UTC)"},
 		"en Your data was found in a data breach: Forum & Co":   {"en@example.test", "“Forum & Co” (forum.example), which took place on 15 June 2025.", "\n- Passwords\n- Tea preferences\n", "Change the password", "https://haveibeenpwned.com"},
 		"es Sus datos aparecen en una filtración: Forum & Co":   {"- Contraseñas\n- Tea preferences\n", "Cambie ahora la contraseña", "15 de junio de 2025"},
 		"fr Vos données figurent dans une fuite : Forum & Co":   {"- Mots de passe\n", "Changez maintenant le mot de passe", "15 juin 2025"},
