@@ -135,6 +135,8 @@ func (t *typeface) width(r rune) float64 {
 type typefaces struct {
 	regular, bold *typeface
 	extra         *typeface // of WritePDF; nil for none
+	// lacking is true once clean left out or replaced a visible character that no font has.
+	lacking bool
 }
 
 // newTypefaces returns the built-in fonts and extra, which may be nil.
@@ -169,7 +171,7 @@ const maxRune = 0xFFFF
 
 // clean returns a text as one line of characters that the fonts have: a clean text. It replaces white space by spaces,
 // and other characters that no font has by substitutes (see substitute). It drops control characters, invisible
-// characters, and combining marks that no font has.
+// characters, and combining marks that no font has. It notes in lacking whether any font lacked a visible character.
 func (t *typefaces) clean(text string) string {
 	if isASCII(text) {
 		return text
@@ -183,7 +185,9 @@ func (t *typefaces) clean(text string) string {
 		case t.has(r):
 			b.WriteRune(r)
 		case unicode.Is(unicode.Mn, r): // dropped
+			t.lacking = true
 		default:
+			t.lacking = true
 			b.WriteRune(t.substitute(r))
 		}
 	}

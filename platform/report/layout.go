@@ -94,8 +94,17 @@ func (l *layout) addGap(height float64) {
 	}
 }
 
-// finish draws the footer of every page and writes the file. The same document gives the same bytes.
+// lackingNote is the last text of a file whose fonts lack characters of the report.
+const lackingNote = "This file’s fonts lack some characters of the report, such as letters of names. They appear as “\uFFFD”, " +
+	"or without their accents. The XLSX format of this report has all characters."
+
+// finish draws the note that characters are missing, if any are, and the footer of every page, and writes the file. The
+// same document gives the same bytes.
 func (l *layout) finish(w io.Writer, d *Document) error {
+	if l.lacking {
+		l.tableHead = nil
+		l.drawText(lackingNote)
+	}
 	pages := l.pdf.PageCount()
 	for number := 1; number <= pages; number++ {
 		l.pdf.SetPage(number)

@@ -78,7 +78,7 @@ func TestPages(t *testing.T) {
 	for _, text := range []string{
 		"Period 2026-08-25 to 2026-11-22", "Made 2026-11-22 03:04 UTC", "Nothing yet", "No data.",
 		"Ελένη Παπαδοπούλου", "Алексей Щербаков", "1,234,567", "2024-02-29", "2026-11-22 01:34",
-		"Nguyen Thi Ánh", // the letters that the font does not have lose their marks
+		"Nguyen Thi Ánh", lackingNote, // the letters that the font does not have lose their marks
 		"=HYPERLINK(\"http://example.com\")", `-2+3 (\escaped\)`,
 		"No user clicked in this period.",
 		"500 more rows are left out here. The XLSX format of this report has all 1,500 rows.", userRow(maxPageRows - 1)[0].(string),
@@ -95,12 +95,34 @@ func TestPages(t *testing.T) {
 		if want := squeeze(fmt.Sprintf("Page %d of %d", i+1, len(pages))); !strings.Contains(text, want) || !strings.Contains(text, squeeze(d.Title)) {
 			t.Errorf("page %d does not say %q and its title", i+1, want)
 		}
-		if i > 2 && !strings.Contains(text, squeeze("Name Email Score")) {
+		if i > 2 && !strings.Contains(text, squeeze("Name Email Score")) && !strings.Contains(text, squeeze(lackingNote)) {
 			t.Errorf("page %d does not repeat the table's header", i+1)
 		}
 	}
 	if pages := pagesOf(t, &Document{}, nil); len(pages) != 1 || !strings.Contains(pages[0], "Page1of1") {
 		t.Errorf("an empty document is %q", pages)
+	}
+}
+
+// TestMissingCharacters verifies that a file whose fonts lack characters says so at the end of its last page, and no other
+// file does.
+func TestMissingCharacters(t *testing.T) {
+	document := func(name string) *Document {
+		rows := make([][]any, 100) // of several pages
+		for i := range rows {
+			rows[i] = []any{fmt.Sprint("Row ", i)}
+		}
+		rows[0] = []any{name}
+		return &Document{Title: "T", Client: "C", MadeAt: madeAt, Sections: []Section{{Heading: "Users", Blocks: []Block{
+			Table{Title: "Users", Columns: []Column{{Title: "Name"}}, Rows: rowsOf(rows...)},
+		}}}}
+	}
+	note := squeeze(lackingNote)
+	for name, want := range map[string]bool{"Ana Núñez": false, "Ελένη": false, "漢字": true, "Ngọc": true, "\u200bAna": false, "👩": true} {
+		pages := pagesOf(t, document(name), nil)
+		if last := pages[len(pages)-1]; strings.Contains(last, note) != want || strings.Count(strings.Join(pages, ""), note) > 1 {
+			t.Errorf("%s: the last page is %q", name, last)
+		}
 	}
 }
 
