@@ -189,6 +189,16 @@ func ParseUUID[K Kind](text string) (id ID[K], err error) {
 	return id, nil
 }
 
+// SetUUID sets the id to a UUID, in upper or lower case. It returns false, and sets nothing, if text is no UUID or zero.
+func (id *ID[K]) SetUUID(text string) bool {
+	parsed, err := ParseUUID[K](strings.ToLower(text))
+	if err != nil || parsed.IsZero() {
+		return false
+	}
+	*id = parsed
+	return true
+}
+
 // Scan implements sql.Scanner for a PostgreSQL uuid, as bytes or text.
 func (id *ID[K]) Scan(src any) (err error) {
 	switch src := src.(type) {

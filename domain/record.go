@@ -17,11 +17,8 @@ func RefTo[K Kind](id ID[K]) Ref[K] { return Ref[K]{id} }
 // UnmarshalText parses a UUID, or an id of this kind in the form of v2. The zero UUID is not valid. The error is a
 // Fault that names both forms.
 func (r *Ref[K]) UnmarshalText(text []byte) error {
-	id, err := ParseUUID[K](strings.ToLower(string(text)))
-	if err != nil {
-		err = id.UnmarshalText(text)
-	}
-	if err != nil || id.IsZero() {
+	var id ID[K]
+	if !id.SetUUID(string(text)) && (id.UnmarshalText(text) != nil || id.IsZero()) {
 		return Fault(fmt.Sprintf("must be a UUID, or %s_ and %d characters", r.Prefix(), digits))
 	}
 	r.ID = id

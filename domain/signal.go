@@ -25,6 +25,9 @@ const (
 	EmailClassified      SignalType = "email_classified"
 )
 
+// MaxReported is the maximum number of characters that are stored of the subject and of the sender of a reported email.
+const MaxReported = 500
+
 // SignalLead is how far the time of a signal may be ahead of the service's clock.
 const SignalLead = 5 * time.Minute
 
@@ -84,10 +87,12 @@ type Signal struct {
 
 	// Message is the MessageKey of a real mail. A classification applies to the reports of this mail by users of
 	// Client, or by all users if Client is zero.
-	Message string    `json:"message_id" rule:"new" validate:"message_id,max=500"`
-	Client  ClientID  `json:"client_id" validate:"required"`
-	Subject string    `json:"subject" rule:"new" validate:"max=500"`
-	Sender  string    `json:"sender" rule:"new" validate:"max=500"`
+	Message string   `json:"message_id" rule:"new" validate:"message_id,max=500"`
+	Client  ClientID `json:"client_id" validate:"required"`
+	// Subject and Sender are those of the email, of any length: MaxReported characters are stored. Subject is empty for
+	// an email without one.
+	Subject string    `json:"subject"`
+	Sender  string    `json:"sender" rule:"new"`
 	Class   SentClass `json:"classification" rule:"new"`
 	// Action is empty if it is not known.
 	Action MailboxAction `json:"mailbox_action"`

@@ -98,3 +98,14 @@ func isVisible(r rune) bool {
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
+
+// Cut returns the first n characters of a text.
+func Cut(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}

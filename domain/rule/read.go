@@ -25,6 +25,8 @@ type Reader struct {
 	Lenient bool
 	// NullIsAbsent accepts null for every member, and treats a member that is null as absent.
 	NullIsAbsent bool
+	// UUIDs accepts a UUID, in upper or lower case, for an id in the form of v2.
+	UUIDs bool
 	// Skip is the name of an unknown member of the object that is no fault, but is given; empty for none.
 	Skip string
 }
@@ -179,6 +181,11 @@ func (r *valueReader) scalar(v reflect.Value) error {
 	raw, err := r.dec.ReadValue()
 	if err != nil {
 		return err
+	}
+	if id, ok := v.Addr().Interface().(interface{ SetUUID(string) bool }); ok && r.UUIDs {
+		if text, err := jsontext.AppendUnquote(nil, raw); err == nil && id.SetUUID(string(text)) {
+			return nil
+		}
 	}
 	if err := unmarshal(raw, v); err != nil {
 		message := "must be " + jsonTypeName(v.Type())

@@ -23,12 +23,12 @@ var (
 	}()
 )
 
-// readSignal reads a signal from a line of JSON, and checks it as of now. A field that is null counts as absent. The
-// error says what is wrong with the line: it breaks a rule, has a field that the signal's type does not have, or lacks
+// readSignal reads a signal from a line of JSON, and checks it as of now. A field that is null counts as absent. It cuts
+// the subject and the sender of a reported email, which are as long as senders like. The error says what is wrong with the line: it breaks a rule, has a field that the signal's type does not have, or lacks
 // a required field.
 func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 	f := &rule.Faults{}
-	given := rule.Reader{NullIsAbsent: true}.Read(line, &s, f)
+	given := rule.Reader{NullIsAbsent: true, UUIDs: true}.Read(line, &s, f)
 	if given == nil {
 		return s, errorOf(f)
 	}
@@ -50,5 +50,6 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // the given fields, and type
 		return s, err // not a fault of the line: it could not be checked
 	}
+	s.Subject, s.Sender = domain.Cut(s.Subject, domain.MaxReported), domain.Cut(s.Sender, domain.MaxReported)
 	return s, errorOf(f)
 }

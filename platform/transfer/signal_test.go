@@ -159,8 +159,8 @@ func TestBadSignals(t *testing.T) {
 		{signalLine("x", domain.ExposureFound, noon, "user_id", theirs, "breach_name", "Forum"), "there is no such user"},
 		{signalLine("x", domain.ExposureResolved, noon, "user_id", theirs, "breach_name", "Forum"), "there is no such user"},
 		{reported("user_id", user, "subject", "", "message_id", " <> "), "message_id must not be blank"},
-		{reported("user_id", user, "subject", strings.Repeat("x", 501)), "subject must be at most 500 characters"},
-		{reported("user_id", user), "subject is required"},
+		{reported("user_id", user, "subject", 5), "subject must be a string"},
+		{reported("user_id", user, "subject", "s", "sender", nil), "sender is required"},
 		{reported("user_id", stranger, "subject", ""), "there is no such user"},
 		{classified("classification", "pending"), "classification must be one of phishing, spam, safe"},
 		{classified("classification", "spam", "mailbox_action", "burnt"), "mailbox_action must be one of none, moved_to_junk, deleted"},
@@ -187,6 +187,47 @@ func TestBadSignals(t *testing.T) {
 	}
 	if after := unchanged(); after != before {
 		t.Errorf("changed\n%s", differing(before, after))
+	}
+}
+
+// TestReportedTexts verifies that a report of any real email is accepted: with a subject and a sender of any length, which
+// are cut, and without a subject.
+func TestReportedTexts(t *testing.T) {
+	t.Parallel()
+	p := newSignalWorld(t)
+	o := p.office(1)
+	long := strings.Repeat("é", 499) + "ab"
+	var lines []string
+	for i, fields := range [][]any{
+		{"subject", long, "sender", long}, {"subject", nil, "sender", "s"}, {"sender", "s"}, {"subject", "", "sender", ""},
+	} {
+		lines = append(lines, signalLine(fmt.Sprint(i), domain.EmailReported, noon, append(fields, "user_id", o.users[0], "message_id", fmt.Sprint(i))...))
+	}
+	if got := p.ingest(lines...); got.Taken != len(lines) {
+		t.Errorf("%+v", got)
+	}
+	want := long[:len(long)-1] + "/" + long[:len(long)-1] + " /s /s /"
+	if got := p.text("SELECT string_agg(subject || '/' || sender, ' ' ORDER BY message_id) FROM reported_emails"); got != want {
+		t.Errorf("stored are %s", got)
+	}
+}
+
+// TestSignalUUIDs verifies that a signal names objects by their UUIDs, as lines of an import do.
+func TestSignalUUIDs(t *testing.T) {
+	t.Parallel()
+	p := newSignalWorld(t)
+	o := p.office(1)
+	user := strings.ToUpper(o.users[0].UUID())
+	got := p.ingest(
+		signalLine("1", domain.CourseCompleted, noon, "user_id", user, "course_id", course(2).UUID()),
+		signalLine("2", domain.PolicySigned, noon, "user_id", user, "policy_id", o.policies[0].UUID(), "version", 1),
+		signalLine("3", domain.PhishingOpened, noon, "result_id", o.results[0].UUID()),
+		signalLine("4", domain.EmailClassified, noon, "message_id", "m", "classification", "spam", "client_id", o.client.UUID()),
+		signalLine("5", domain.PhishingOpened, noon, "result_id", o.results[0].UUID()+"0"),
+		signalLine("6", domain.PhishingOpened, noon, "result_id", domain.ResultID{}.UUID()),
+	)
+	if got.Taken != 4 || len(got.refused) != 2 || !strings.HasSuffix(got.refused[0], "5 result_id must be the id of a phishing result") {
+		t.Errorf("%+v", got)
 	}
 }
 
