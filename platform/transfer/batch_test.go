@@ -18,7 +18,7 @@ var IngestImpatiently = ingestBatches
 
 // ImportIn is Import in batches of at most the given lines.
 func ImportIn(ctx context.Context, d *db.DB, r io.Reader, w Watcher, lines int) (Report, error) {
-	return importAs(ctx, d, r, &run{watcher: w, batchLines: lines})
+	return importAs(ctx, d, Lines(r), &run{watcher: w, batchLines: lines})
 }
 
 // Fields are the fields of each kind of objects, in their order, each with how a guide marks it.

@@ -197,7 +197,7 @@ func (w *world) exportBoth() (objects, signals []byte) {
 // it has.
 func (w *world) takeAll(export []byte) transfer.Report {
 	w.t.Helper()
-	report, err := transfer.Import(w.t.Context(), w.DB, bytes.NewReader(export), transfer.Watcher{
+	report, err := transfer.Import(w.t.Context(), w.DB, transfer.Lines(bytes.NewReader(export)), transfer.Watcher{
 		Refused: func(line int, reason string) {
 			w.t.Errorf("line %d: %s\n%.300s", line, reason, bytes.Split(export, []byte("\n"))[line-1])
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -37,33 +36,33 @@ type Watcher struct {
 // ErrImporting says that another process is importing into the database.
 var ErrImporting = errors.New("another import into this database is running: wait for it to end")
 
-// Import reads lines to the end of r, and then applies them: kind by kind, each kind after the kinds to which it
+// Import reads lines to the end of in, and then applies them: kind by kind, each kind after the kinds to which it
 // refers, in batches, each in a transaction. The lines of one object are applied in their order, lines of different
 // objects in any order; users and their history are applied client by client and user by user. Bad lines are skipped.
 // Import stages the lines in a table of the database, and holds a few batches in memory.
 //
-// It stops at an error or the end of ctx, which does not interrupt a read of r; the report then counts the lines
+// It stops at an error or the end of ctx, which does not interrupt a read; the report then counts the lines
 // applied so far. The same input may be imported again from its beginning: lines that were applied change nothing. The
-// error is ErrImporting if another import is running.
-func Import(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
-	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines})
+// error is ErrImporting if another import is running, and a FormatError if the input is not what it should be.
+func Import(ctx context.Context, d *db.DB, in Input, w Watcher) (Report, error) {
+	return importAs(ctx, d, in, &run{watcher: w, batchLines: batchLines})
 }
 
 // Try is Import as a dry run: it applies the lines in one transaction, which is rolled back, and reports the same. It
 // locks the rows that the lines would change, until it returns.
-func Try(ctx context.Context, d *db.DB, r io.Reader, w Watcher) (Report, error) {
-	return importAs(ctx, d, r, &run{watcher: w, batchLines: batchLines, dry: true})
+func Try(ctx context.Context, d *db.DB, in Input, w Watcher) (Report, error) {
+	return importAs(ctx, d, in, &run{watcher: w, batchLines: batchLines, dry: true})
 }
 
 // clearWithin is the maximum time in which a run deletes its staged lines at its end. The next run deletes the rest.
 const clearWithin = time.Minute
 
-// importAs applies the lines of r as a run, unless another import is running. At its end it deletes the staged lines,
+// importAs applies the lines of an input as a run, unless another import is running. At its end it deletes the staged lines,
 // even if ctx has ended.
-func importAs(ctx context.Context, d *db.DB, r io.Reader, as *run) (Report, error) {
+func importAs(ctx context.Context, d *db.DB, in Input, as *run) (Report, error) {
 	locked, err := records.WithLock(ctx, d, func(ctx context.Context) error {
 		as.db, as.outerCtx = d, ctx
-		runErr := as.execute(ctx, r)
+		runErr := as.execute(ctx, in)
 		clearCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), clearWithin)
 		defer stop()
 		return errors.Join(runErr, records.ClearStage(clearCtx, d))
@@ -94,7 +93,7 @@ type run struct {
 }
 
 // execute stages the lines of the input, and applies them: in a second round those whose object has an earlier line.
-func (r *run) execute(ctx context.Context, in io.Reader) error {
+func (r *run) execute(ctx context.Context, in Input) error {
 	if err := records.ClearStage(ctx, r.db); err != nil { // lines left by a run that was killed
 		return err
 	}
@@ -125,7 +124,7 @@ func (r *run) apply(ctx context.Context) error {
 }
 
 // read reads the input to its end, and stages the lines.
-func (r *run) read(ctx context.Context, in io.Reader) error {
+func (r *run) read(ctx context.Context, in Input) error {
 	var staged []records.StagedLine
 	lines := batches{
 		take: func(l *inputLine) {
@@ -142,7 +141,7 @@ func (r *run) read(ctx context.Context, in io.Reader) error {
 			return err
 		},
 	}
-	return lines.each(ctx, in)
+	return lines.each(ctx, in.open())
 }
 
 // checkLine reads a line of the input, and returns it for staging. It counts and reports a bad line as refused, and

@@ -44,7 +44,7 @@ func ingestBatches(
 		apply:      func(last *inputLine) error { return in.apply(ctx, last) },
 		startTimer: startTimer,
 	}
-	err := lines.each(ctx, r)
+	err := lines.each(ctx, newLineReader(r))
 	return in.report, err
 }
 

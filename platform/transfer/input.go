@@ -25,7 +25,14 @@ type inputLine struct {
 	bytes   int64  // the number of bytes read from the input, with this line
 	text    []byte // without white space around it; nil if the line is too long
 	tooLong bool
+	fault   error // why the line is invalid; nil for none, and before its text is read
 	err     error // io.EOF at the end of the input, or the error of a read; nil for a line
+}
+
+// source is what lines come from. It is read by one goroutine.
+type source interface {
+	// next returns the next line, which may be empty, or the end of the input.
+	next() inputLine
 }
 
 // batches reads the lines of an input in batches, which end at batchLines or batchBytes.
@@ -39,12 +46,12 @@ type batches struct {
 	startTimer func() <-chan time.Time
 }
 
-// each reads r to its end, in batches: it calls take with each line of a batch, and then apply once. It stops at an
-// error of r or of apply, or at the end of ctx, which does not interrupt a read of r.
-func (b *batches) each(ctx context.Context, r io.Reader) error {
+// each reads a source to its end, in batches: it calls take with each line of a batch, and then apply once. It stops at
+// an error of the source or of apply, or at the end of ctx, which does not interrupt a read.
+func (b *batches) each(ctx context.Context, from source) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	lines := linesOf(ctx, r)
+	lines := linesOf(ctx, from)
 	for last := (inputLine{}); last.err == nil; { // until io.EOF: gather returns other errors
 		if err := b.gather(ctx, lines, &last); err != nil {
 			return err
@@ -72,6 +79,8 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 		switch {
 		case errors.Is(last.err, io.EOF):
 			return nil
+		case errors.As(last.err, new(FormatError)):
+			return last.err
 		case last.err != nil:
 			return fmt.Errorf("read line %d: %w", last.number+1, last.err)
 		}
@@ -83,17 +92,15 @@ func (b *batches) gather(ctx context.Context, lines <-chan inputLine, last *inpu
 	return nil
 }
 
-// linesOf reads r in the background, and sends its lines and then its end or error. It omits empty lines, and a byte
-// order mark before the first line. A line of more than MaxLine bytes, besides its line end, is sent without its text,
-// which is not held in memory. linesOf stops at the end of ctx, which does not interrupt a read of r.
-func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
+// linesOf reads a source in the background, and sends its lines and then its end or error. It omits empty lines. It stops
+// at the end of ctx, which does not interrupt a read.
+func linesOf(ctx context.Context, from source) <-chan inputLine {
 	lines := make(chan inputLine)
 	go func() {
-		in := &lineReader{in: bufio.NewReaderSize(r, 64<<10)}
 		for ended := false; !ended; {
-			l := in.next()
+			l := from.next()
 			ended = l.err != nil
-			if len(l.text) == 0 && !l.tooLong && !ended {
+			if len(l.text) == 0 && !l.tooLong && l.fault == nil && !ended {
 				continue
 			}
 			select {
@@ -106,15 +113,39 @@ func linesOf(ctx context.Context, r io.Reader) <-chan inputLine {
 	return lines
 }
 
-// lineReader reads lines. lines and bytes count what it has read.
+// lineReader reads lines of JSON. lines and bytes count what it has read.
 type lineReader struct {
 	in    *bufio.Reader
 	lines int
 	bytes int64
+	begun bool // a line that is not empty was read
 }
 
-// next returns the next line, which may be empty, or the end of the input. The last line need not have a line end.
+// newLineReader returns a lineReader of r.
+func newLineReader(r io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(r, 64<<10)} }
+
+// next returns the next line. The last line need not have a line end, and a byte order mark before the first is omitted.
+// A line of more than MaxLine bytes, besides its line end, is returned without its text, which is not held in memory.
+// The error is a FormatError if the input does not begin as lines of JSON do.
 func (r *lineReader) next() inputLine {
+	if r.lines == 0 {
+		head, _ := r.in.Peek(longestMark) // an error returns when the line is read
+		if err := checkHead(head, false /* UTF-16 */); err != nil {
+			return inputLine{err: err}
+		}
+	}
+	l := r.read()
+	if !r.begun && len(l.text) > 0 {
+		r.begun = true
+		if l.text[0] == '[' || string(l.text) == "{" {
+			return inputLine{err: errOneDocument}
+		}
+	}
+	return l
+}
+
+// read returns the next line, whatever is in it.
+func (r *lineReader) read() inputLine {
 	var text []byte
 	size := 0
 	for {

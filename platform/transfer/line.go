@@ -28,6 +28,9 @@ func errorOf(f *rule.Faults) error {
 // kindOf returns the kind of object of a line. The error says what is wrong with the line: it is too long or malformed,
 // or its object is missing or unknown.
 func kindOf(in *inputLine) (*kind, error) {
+	if in.fault != nil {
+		return nil, in.fault
+	}
 	if in.tooLong {
 		return nil, errTooLong
 	}

@@ -163,7 +163,7 @@ func TestTwo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, err := records.WithLock(t.Context(), w.DB, func(ctx context.Context) error {
-		_, err := transfer.Import(ctx, w.DB, strings.NewReader(""), transfer.Watcher{})
+		_, err := transfer.Import(ctx, w.DB, transfer.Lines(strings.NewReader("")), transfer.Watcher{})
 		return err
 	})
 	if !errors.Is(err, transfer.ErrImporting) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -84,13 +83,19 @@ func (w *world) take(lines ...string) (counts, refusals string) {
 }
 
 // importer is transfer.Import or transfer.Try.
-type importer func(context.Context, *db.DB, io.Reader, transfer.Watcher) (transfer.Report, error)
+type importer func(context.Context, *db.DB, transfer.Input, transfer.Watcher) (transfer.Report, error)
 
 // run runs an import to its end.
 func (w *world) run(as importer, lines string) (counts, refusals string) {
 	w.t.Helper()
+	return w.runOn(as, transfer.Lines(strings.NewReader(lines)))
+}
+
+// runOn runs an import of an input to its end.
+func (w *world) runOn(as importer, in transfer.Input) (counts, refusals string) {
+	w.t.Helper()
 	var refused strings.Builder
-	report, err := as(w.t.Context(), w.DB, strings.NewReader(lines), transfer.Watcher{
+	report, err := as(w.t.Context(), w.DB, in, transfer.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(&refused, "line %d: %s\n", line, reason) },
 	})
 	w.must(err)

@@ -37,7 +37,7 @@ func exportLines(ctx context.Context, d *db.DB, p params) (report transfer.Repor
 func importLines(ctx context.Context, d *db.DB, p params) transfer.Report {
 	file := must(os.Open(p.File))
 	defer file.Close()
-	return must(transfer.Import(ctx, d, file, transfer.Watcher{
+	return must(transfer.Import(ctx, d, transfer.Lines(file), transfer.Watcher{
 		Refused: func(line int, reason string) { fmt.Fprintf(os.Stderr, "line %d: %s\n", line, reason) },
 	}))
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -139,33 +141,54 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestImportCSV: the lines that the guide's recipe makes of a table are users. Where Python is
-// installed, they are what it makes.
+// TestImportCSV verifies that a table is imported, that its users have the same ids each time, and that faults are reported
+// by the lines of the table.
 func TestImportCSV(t *testing.T) {
 	t.Parallel()
-	recipe := regexp.MustCompile("(?s)```python\n(.*?)```").FindStringSubmatch(importGuide(t))
-	if recipe == nil {
-		t.Fatal("the guide has no recipe")
-	}
 	c := newConsole(t)
-	client := c.AddClient().UUID()
-	line := func(email, more string) string {
-		id := uuid.NewSHA1(uuid.MustParse(client), []byte(email))
-		return fmt.Sprintf(`{"object": "user", "client": %q, "email": %q, %s, "id": %q}`+"\n", client, email, more, id)
-	}
-	lines := line("ana@example.com", `"first_name": "Ana", "last_name": "Ruiz, n\u00e9e \"Paz\""`) +
-		line("bo@example.com", `"first_name": "Bo", "department": "Sales"`)
-	if python, err := exec.LookPath("python3"); err == nil {
-		table := fileOf(t, "\ufeffclient,email,first_name,last_name,department\r\n"+
-			client+`,ana@example.com,Ana,"Ruiz, née ""Paz""",`+"\r\n"+client+",bo@example.com,Bo,,Sales\r\n")
-		if made, err := exec.CommandContext(t.Context(), python, fileOf(t, recipe[1]), table).Output(); err != nil || string(made) != lines {
-			t.Errorf("the recipe makes\n%s\nnot\n%s\n%v", made, lines, err)
-		}
+	client := c.AddClient()
+	table := fileOf(t, "\ufeffClient;E-Mail;First_Name;Last Name;Department;\r\n"+
+		client.String()+";ana@example.com;Ana;\"Ruiz; née \"\"Paz\"\"\";;\r\n;;;\r\n"+client.UUID()+";Bo@example.com;Bo;;Sales\r\n")
+	for _, want := range []string{"2 lines in", "2 created, 0 updated, 0 unchanged, 0 refused"} {
+		c.says([]string{"import", "--csv=user", "--dry-run", table}, want)
 	}
 	for _, want := range []string{"2 created, 0 updated, 0 unchanged", "0 created, 0 updated, 2 unchanged"} {
-		c.says([]string{"import", fileOf(t, lines)}, want)
+		c.says([]string{"import", "--csv", "user", table}, want)
 	}
-	c.says([]string{"export"}, `Ruiz, née \"Paz\"`)
+	c.says([]string{"export"}, `Ruiz; née \"Paz\"`, domain.UserID(uuid.NewSHA1(uuid.UUID(client), []byte("bo@example.com"))).String())
+	c.refused(false, []string{"import", "--csv=user", fileOf(t, "client,email\n\n"+client.String()+",nobody\n")}, "line 3: email must be", "1 of 1 lines")
+	c.refused(false, []string{"import", "--csv=users", table}, `--csv: "users" is no kind of objects; it must be one of partner`)
+	c.refused(false, []string{"import", "--csv=user", fileOf(t, "client,mail\n")}, `names what is no field of user, or names it twice: "mail"`)
+}
+
+// TestManyRefusals verifies that a bad line that many others refer to does not flood the terminal: the first lines and a
+// count by reason are printed, and the file has all.
+func TestManyRefusals(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	var lines strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&lines, `{"object":"user","id":%q,"client":"0197cafe-0000-7000-8000-000000000009","email":"u%d@example.com"}`+"\n", uuid.New(), i)
+		if i%100 == 0 {
+			fmt.Fprintf(&lines, `{"object":"robot%d"}`+"\n"+`{"object":"group","id":"x","field%d":1}`+"\n", i, i)
+		}
+	}
+	file, all := fileOf(t, lines.String()), filepath.Join(t.TempDir(), "errors.ndjson")
+	_, errs, err := c.run(t.Context(), nil, "import", file)
+	if err == nil || err.Error() != "3060 of 3060 lines were refused" || strings.Count(errs, "\nline ")+1 != 20 ||
+		!strings.Contains(errs, "\n3060 lines were refused (--errors FILE writes all):\n    3000  client: there is no such client\n      30  object must be one of partner, ") ||
+		!strings.HasSuffix(errs, "      22  other reasons\n") || strings.Count(errs, "\n") != 32 {
+		t.Errorf("%v\n%s", err, errs)
+	}
+	_, errs, err = c.run(t.Context(), nil, "import", file, "--dry-run", "--errors", all)
+	written, readErr := os.ReadFile(all)
+	if err == nil || readErr != nil || !strings.HasPrefix(errs, "3060 lines were refused ("+all+" has all):\n    3000  ") || strings.Count(string(written), "\n") != 3060 {
+		t.Errorf("%v, %v\n%s", err, readErr, errs)
+	}
+	_, errs, err = c.run(t.Context(), strings.NewReader("{\n  \"object\": \"client\"\n}\n"), "import", "-")
+	if err == nil || errs != "" || !strings.HasPrefix(err.Error(), "the input is JSON over several lines") {
+		t.Errorf("%q, %v", errs, err)
+	}
 }
 
 // TestExport: what export writes, to a file or the standard output, import takes as

@@ -1,9 +1,7 @@
 package operator
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -20,16 +18,17 @@ import (
 type Import struct {
 	database.Flags
 	File   string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`
+	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"Read a table of objects of this kind, such as user, instead: comma-separated values, with the names of the fields in the first row."`
 	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and print the same report, but change nothing. Rows that the lines would change stay locked meanwhile."`
-	Errors string `env:"-" placeholder:"FILE" help:"Write refused lines to this file instead of standard error: a JSON object of line and reason for each."`
+	Errors string `env:"-" placeholder:"FILE" help:"Write all refused lines to this file: a JSON object of line and reason for each."`
 }
 
 func (Import) Help() string {
 	return "A line with an id that is not there makes an object with that id; another one sets the fields that it names. " +
 		"Nothing is deleted. The lines may come in any order: they are read first, into a table of the database, and " +
 		"applied then. What is new sends no mail and writes no events; what changes writes its events. " +
-		"Bad lines are reported with their numbers on the standard error stream and skipped; the rest are applied. " +
-		"The command may be cut short and run again with the same lines. The exit status is 0 if every line was " +
+		"Bad lines are skipped; the rest are applied. The first 20 are reported with their numbers on the standard error " +
+		"stream, with a count by reason, and all of them in the file of --errors. The command may be cut short and run again with the same lines. The exit status is 0 if every line was " +
 		"applied, now or before, and 1 if any was refused or the command was cut short. The guide under " +
 		"/docs/operate/import describes the lines."
 }
@@ -41,8 +40,14 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer database.CloseInto(shutFile, &err)
+	input := transfer.Lines(in)
+	if c.CSV != "" {
+		if input, err = transfer.Table(in, c.CSV); err != nil {
+			return fmt.Errorf("--csv: %w", err)
+		}
+	}
 	return c.With(ctx, s, func(d *db.DB) error {
-		writeRefused, closeRefused, err := c.openRefused(s)
+		refused, err := openRefusals(s, c.Errors)
 		if err != nil {
 			return err
 		}
@@ -53,11 +58,11 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 			run, ctx = transfer.Import, db.WithEntry(ctx, database.AsCommand(domain.AuditEntry{Operation: "import"}))
 		}
 		start := time.Now()
-		report, err := run(ctx, d, in, transfer.Watcher{
+		report, err := run(ctx, d, input, transfer.Watcher{
 			Refused: func(line int, reason string) {
 				readProgress.EndLine()
 				applyProgress.EndLine()
-				writeRefused(line, reason)
+				refused.add(line, reason)
 			},
 			Read: readProgress.Update,
 			Applied: func(done, total int) {
@@ -74,37 +79,8 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		fmt.Fprintf(s.Out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n", prefix,
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Created, report.Updated, report.Unchanged,
 			report.Refused)
-		return errors.Join(outcomeError(ctx, err, consequence, report.Refused, report.Lines), closeRefused())
+		return errors.Join(refused.finish(), outcomeError(ctx, err, consequence, report.Refused, report.Lines))
 	})
-}
-
-// refusedLine is a refused line as --errors writes it.
-type refusedLine struct {
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
-}
-
-// openRefused opens --errors or, without it, the standard error stream. write writes a refused line to it, and end
-// completes the file and returns the first error of writing it.
-func (c Import) openRefused(s cli.Env) (write func(line int, reason string), end func() error, err error) {
-	if c.Errors == "" {
-		return func(line int, reason string) { showRefused(s, line, reason) }, func() error { return nil }, nil
-	}
-	file, err := output.NewFile(c.Errors, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	buffer := bufio.NewWriter(file.To)
-	lines := json.NewEncoder(buffer)
-	lines.SetEscapeHTML(false)
-	return func(line int, reason string) {
-			_ = lines.Encode(refusedLine{line, reason}) // the buffer keeps the error
-		}, func() error {
-			if err := buffer.Flush(); err != nil {
-				return errors.Join(err, file.Discard())
-			}
-			return file.Keep()
-		}, nil
 }
 
 // Ingest is the command ingest, which records events of the platform.
@@ -155,6 +131,8 @@ func outcomeError(ctx context.Context, err error, consequence string, refused, l
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errors.New("interrupted: " + consequence)
+	case errors.As(err, new(transfer.FormatError)): // nothing was applied
+		return err
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, consequence)
 	case refused > 0:
