@@ -130,7 +130,7 @@ func (e breachEntry) toBreach() (domain.Breach, error) {
 	if e.BreachDate != "" {
 		date, err := domain.ParseDate(e.BreachDate)
 		if err != nil {
-			return b, fmt.Errorf("BreachDate %q is %w", e.BreachDate, err)
+			return b, fmt.Errorf("BreachDate %w, got %q", err, e.BreachDate)
 		}
 		b.On = &date
 	}

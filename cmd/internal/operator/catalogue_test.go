@@ -111,7 +111,7 @@ func (c cancelling) Write(p []byte) (int, error) {
 
 func TestReadBreaches(t *testing.T) {
 	t.Parallel()
-	file, err := readBreaches([]byte(`[
+	file, err := readBreaches([]byte("\ufeff" + `[
 		{"Name": "Forum", "Title": "A forum", "Domain": "forum.example", "BreachDate": "2024-05-06", "DataClasses": ["Names", "Passwords"], "PwnCount": 3},
 		{"Name": "Made", "Title": "Made up", "DataClasses": ["Names"], "IsFabricated": true},
 		{"Name": "Gone", "Title": "Gone", "DataClasses": ["Names"], "IsRetired": true},
@@ -141,7 +141,7 @@ func TestReadBreaches(t *testing.T) {
 	if clinic.Severity != domain.SeverityHigh || !clinic.Sensitive {
 		t.Errorf("read %+v", clinic)
 	}
-	want := []string{"entry 6 (\"Forum\"): has the name of entry 1", "entry 7 (\"Late\"): BreachDate", "entry 8 (\"Empty\"): needs DataClasses",
+	want := []string{"entry 6 (\"Forum\"): has the name of entry 1", "entry 7 (\"Late\"): BreachDate must be a date, such as 2026-01-31, got \"2024-02-30\"", "entry 8 (\"Empty\"): needs DataClasses",
 		"entry 9 (\"\"): needs a Name", "entry 10 (\"Zero\"): holds a NUL", "entry 11", "entry 12"}
 	if len(file.faults) != len(want) {
 		t.Fatalf("%d faults: %v", len(file.faults), file.faults)
@@ -176,7 +176,7 @@ func TestBreachBounds(t *testing.T) {
 
 func TestReadTemplates(t *testing.T) {
 	t.Parallel()
-	templates, faults, err := readTemplates([]byte(`[
+	read, err := importTemplatesCmd{Language: domain.Spanish, Category: "general", Difficulty: 3}.readTemplates([]byte(`[
 		{"name": "Reset", "subject": "Reset  now,\n{{target['first_name']}}", "from_address": "{{customer['name']}} <it@domain.com>",
 			"html": "<a href=\"{{url}}\">{{\n fake.first_name\n}}</a> {{time.current_year_long()}}", "text": "{{\nurl\n}} {{\tcompany }}", "deception_score": 3,
 			"indicators": {"behavior": {"fear": 1, "greed": 0}, "sender": {"internal": 2}}},
@@ -193,10 +193,11 @@ func TestReadTemplates(t *testing.T) {
 		{"name": "Hidden", "subject": "s", "from_address": "a@b.c", "html": "<!--[if mso]><a href=\"{{url}}\"></a><![endif]-->", "text": "t", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
 		{"name": "Open", "subject": "s", "from_address": "a@b.c", "html": "<a href={{url}}></a> {{ url", "text": "t", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
 		{"name": "Swallowed", "subject": "s", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "{{ url, {{url}}", "deception_score": 1, "indicators": {"x": {"fear": 1}}},
-		{"name": "`+strings.Repeat("é", 201)+`", "subject": "s", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "t", "deception_score": 1},
-		{"name": "Wordy", "subject": "`+strings.Repeat("é", 501)+`", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "t", "deception_score": 1},
+		{"name": "` + strings.Repeat("é", 201) + `", "subject": "s", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "t", "deception_score": 1},
+		{"name": "Wordy", "subject": "` + strings.Repeat("é", 501) + `", "from_address": "a@b.c", "html": "<a href={{url}}></a>", "text": "t", "deception_score": 1},
 		7
-	]`), domain.Spanish, "general")
+	]`))
+	templates, faults := read.templates, read.faults
 	if err != nil || len(templates) != 1 {
 		t.Fatalf("%d templates: %v", len(templates), err)
 	}
@@ -223,7 +224,61 @@ func TestReadTemplates(t *testing.T) {
 			t.Errorf("%s, want %s", fault, want[i])
 		}
 	}
-	if _, _, err := readTemplates([]byte(`{}`), domain.English, "general"); err == nil {
-		t.Error("an object was read as a list")
+	for text, want := range map[string]string{`{}`: "not a JSON list", "\xff\xfe[\x00]\x00": "UTF-16", "\x1f\x8b\x08\x00": "gzip"} {
+		if _, err := (importTemplatesCmd{}).readTemplates([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q was read as a list: %v", text, err)
+		}
+	}
+	if read, err := (importTemplatesCmd{}).readTemplates([]byte("\ufeff[]")); err != nil || read.faults != nil {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
+
+// goPhishTemplates is an export of GoPhish (GET /api/templates/), whose documentation has the fields.
+const goPhishTemplates = `[
+	{"id": 1, "name": "Parcel", "envelope_sender": "", "subject": "{{.FirstName}}, your parcel", "text": "",
+		"html": "<html><head><title>x</title></head><body><p>Dear {{ .FirstName }} {{.LastName}} ({{.Position}}, {{.Email}}),</p>\r\n<p>see <a href=\"{{.URL}}\">the label</a> or <a href=\"https://live.example/x\">this</a>.</p><p>{{.From}}</p>{{.Tracker}}<img src=\"{{.TrackingURL}}\"><img src=\"https://cdn.example/logo.png\"></body></html>",
+		"modified_date": "2024-05-06T07:08:09.123456Z", "attachments": []},
+	{"id": 2, "name": "Plain", "envelope_sender": "Payroll <pay@pay.example>", "subject": "Payroll", "text": "Hello {{.FirstName}},\n\nsign in at {{.URL}} <now>.\n{{.From}}", "html": "",
+		"modified_date": "2024-05-06T07:08:09Z", "attachments": [{"content": "eA==", "type": "text/plain", "name": "a.txt"}]},
+	{"id": 3, "name": "Logic", "envelope_sender": "", "subject": "x", "text": "", "html": "<a href=\"{{.URL}}\">{{if .FirstName}}x{{end}}</a>", "modified_date": "2024-05-06T07:08:09Z", "attachments": []}
+]`
+
+// TestGoPhishTemplates verifies that an export of GoPhish is read as it is, and what is said of it.
+func TestGoPhishTemplates(t *testing.T) {
+	t.Parallel()
+	read, err := importTemplatesCmd{Language: domain.English, Category: "parcels", Difficulty: 3, From: "Post Office <post@post.example>"}.readTemplates([]byte(goPhishTemplates))
+	if err != nil || len(read.templates) != 2 || len(read.faults) != 1 || !strings.HasPrefix(read.faults[0].Error(), `entry 3 ("Logic"): holds placeholders that are not known: end, if .FirstName`) {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	parcel, plain := read.templates[0], read.templates[1]
+	for _, c := range [][2]string{
+		{parcel.Subject, "{{first_name}}, your parcel"}, {parcel.From, "Post Office <post@post.example>"},
+		{parcel.Text, "Dear {{first_name}} {{last_name}} ({{job_title}}, {{email}}),\nsee the label ({{link}}) or this (https://live.example/x).\nPost Office\n"},
+		{plain.From, "Payroll <pay@pay.example>"}, {plain.HTML, "<p>Hello {{first_name}},</p>\n<p>sign in at {{link}} &lt;now&gt;.<br>\nPayroll</p>\n"},
+		{strings.Join(read.notes, "\n"), "Parcel: links that lead to the tracked page instead: https://live.example/x"},
+		{strings.Join(read.warnings, "\n"), "Parcel: emails load content from elsewhere, which tells its owner who opens them: https://cdn.example/logo.png\nPlain: attachments are not imported: 1"},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("got %q, want %q", c[0], c[1])
+		}
+	}
+	for _, part := range []string{"Dear {{first_name}} {{last_name}} ({{job_title}}, {{email}}),", `<a href="{{link}}">`, "<p>Post Office</p><img src=\"{{link}}/open.gif\">"} {
+		if !strings.Contains(parcel.HTML, part) {
+			t.Errorf("the HTML lacks %s: %s", part, parcel.HTML)
+		}
+	}
+	if !slices.Equal(parcel.Indicators, []domain.Indicator{domain.FromOutside, domain.ForeignLink}) || parcel.Difficulty != 3 {
+		t.Errorf("read %+v", parcel)
+	}
+	read, err = importTemplatesCmd{Language: domain.English, Category: "parcels", Difficulty: 3}.readTemplates([]byte(goPhishTemplates))
+	if err != nil || len(read.faults) != 2 || read.faults[0].Error() != `entry 1 ("Parcel"): needs a from_address; --from gives one to templates that lack it` {
+		t.Errorf("without a sender: %+v, %v", read, err)
+	}
+
+	c := newConsole(t)
+	out, errs, err := c.run(t.Context(), nil, "templates", "import", "--language=en", "--category=parcels", "--from=post@post.example", fileOf(t, goPhishTemplates))
+	if err == nil || !strings.HasPrefix(out, "Parcel: links that") || !strings.HasSuffix(out, "2 added, 0 changed, 0 unchanged; 1 left out\n") || !strings.HasPrefix(errs, "partnerapi: warning: Parcel: emails load") {
+		t.Errorf("%q, %q, %v", out, errs, err)
 	}
 }

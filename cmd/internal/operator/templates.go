@@ -1,11 +1,14 @@
 package operator
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/mail"
 	"os"
 	"regexp"
 	"slices"
@@ -18,19 +21,28 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
+	"partnerapi/platform/transfer"
 )
 
 // Templates is the command templates, for templates of simulated phishing mails.
 type Templates struct {
-	Import importTemplatesCmd `cmd:"" help:"Import templates in the format that CISA publishes." example:"templates import --language en --category invoices templates.json"`
+	Import importTemplatesCmd `cmd:"" help:"Import templates in the format of CISA or GoPhish." example:"templates import --language en --category invoices templates.json"`
 	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client is sent." example:"templates enable 'Hillside Dental' invoices"`
 }
 
 type importTemplatesCmd struct {
 	database.Flags
-	File     string          `arg:"" type:"existingfile" help:"A JSON list of templates, each with name, subject, from_address, html, text, deception_score and indicators."`
-	Language domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language that the templates are in: en, es or fr-ca."`
-	Category string          `required:"" env:"-" help:"The category that clients enable them by."`
+	File       string          `arg:"" type:"existingfile" help:"A JSON list of templates as CISA publishes them, each with name, subject, from_address, html, text, deception_score and indicators, or as GoPhish exports them (GET /api/templates/)."`
+	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language that the templates are in: en, es or fr-ca."`
+	Category   string          `required:"" env:"-" help:"The category that clients enable them by."`
+	From       string          `env:"-" placeholder:"SENDER" help:"The sender of templates without one, such as those of GoPhish: name@example.com or Name <name@example.com>."`
+	Difficulty int             `default:"3" env:"-" help:"The difficulty, from 1 to 6, of templates without a deception_score."`
+}
+
+func (importTemplatesCmd) Help() string {
+	return "The command lists the links of each template that lead to the tracked page instead, and warns of images and " +
+		"other content that emails would load from elsewhere. Invalid templates are reported and left out; the exit status " +
+		"is then 1."
 }
 
 // Run imports the valid templates. Invalid entries are reported, and the command then fails at its end.
@@ -42,11 +54,18 @@ func (c importTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return err
 	}
-	templates, faults, err := readTemplates(text, c.Language, c.Category)
+	file, err := c.readTemplates(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	err = importEntries(ctx, s, c.Flags, "templates import", templates, faults, (*db.DB).ImportTemplates,
+	faults := file.faults
+	for _, note := range file.notes {
+		fmt.Fprintln(s.Out, note)
+	}
+	for _, warning := range file.warnings {
+		fmt.Fprintln(s.Err, "partnerapi: warning:", warning)
+	}
+	err = importEntries(ctx, s, c.Flags, "templates import", file.templates, faults, (*db.DB).ImportTemplates,
 		fmt.Sprintf("%d left out", len(faults)))
 	if err == nil && len(faults) > 0 {
 		err = fmt.Errorf("%d of the entries of %s were not imported", len(faults), c.File)
@@ -76,34 +95,78 @@ func importEntries[E any](
 	})
 }
 
-// templateEntry is a template in CISA's format. An indicator is above 0 if the mail shows it.
+// templateEntry is a template in CISA's or GoPhish's format. An indicator is above 0 if the email shows it.
+//
+// GoPhish's is documented at https://docs.getgophish.com/api-documentation/templates. It has neither a score nor
+// indicators, may have one of html and text only, and a sender (envelope_sender) only in its later versions.
 type templateEntry struct {
 	Name           string                    `json:"name"`
 	Subject        string                    `json:"subject"`
 	FromAddress    string                    `json:"from_address"`
+	EnvelopeSender string                    `json:"envelope_sender"`
 	HTML           string                    `json:"html"`
 	Text           string                    `json:"text"`
-	DeceptionScore int                       `json:"deception_score"`
+	DeceptionScore *int                      `json:"deception_score"`
 	Indicators     map[string]map[string]int `json:"indicators"`
+	Attachments    []json.RawMessage         `json:"attachments"`
 }
 
 func (e templateEntry) name() string { return strings.TrimSpace(e.Name) }
 
-// readTemplates parses a file into the valid templates and the faults of the other entries. It fails only if the
-// file is not a JSON list.
-func readTemplates(
-	text []byte, language domain.Language, category string,
-) (templates []domain.Template, faults []error, err error) {
-	faults, err = eachEntry(text, "templates", func(e templateEntry) error {
-		t, err := e.toTemplate()
+// templateFile is the content of a file: the valid templates with what is to be said of them, and the faults of the
+// other entries.
+type templateFile struct {
+	templates       []domain.Template
+	notes, warnings []string
+	faults          []error
+}
+
+// readTemplates parses a file. It fails only if the file is not a JSON list.
+func (c importTemplatesCmd) readTemplates(text []byte) (file templateFile, err error) {
+	file.faults, err = eachEntry(text, "templates", func(e templateEntry) error {
+		t, err := c.toTemplate(e)
 		if err != nil {
 			return err
 		}
-		t.Language, t.Category = language, category
-		templates = append(templates, t)
+		found, err := phishing.Inspect(t)
+		if err != nil {
+			return err
+		}
+		file.templates = append(file.templates, t)
+		file.describe(t.Name, len(e.Attachments), found)
 		return nil
 	})
-	return templates, faults, err
+	return file, err
+}
+
+// describe adds what is to be said of a template.
+func (f *templateFile) describe(name string, attachments int, found phishing.Findings) {
+	name = domain.Visible(name)
+	if found.Replaced != nil {
+		f.notes = append(f.notes, fmt.Sprintf("%s: links that lead to the tracked page instead: %s", name, listed(found.Replaced)))
+	}
+	if found.Removed != nil {
+		f.notes = append(f.notes, fmt.Sprintf("%s: removed: %s", name, listed(found.Removed)))
+	}
+	if found.Remote != nil {
+		f.warnings = append(f.warnings, fmt.Sprintf("%s: emails load content from elsewhere, which tells its owner who opens "+
+			"them: %s", name, listed(found.Remote)))
+	}
+	if attachments > 0 {
+		f.warnings = append(f.warnings, fmt.Sprintf("%s: attachments are not imported: %d", name, attachments))
+	}
+}
+
+// listed returns texts from outside as a list that a terminal can show, each cut to 120 characters.
+func listed(texts []string) string {
+	shown := make([]string, len(texts))
+	for i, text := range texts {
+		if shown[i] = domain.Cut(text, 120); shown[i] != text {
+			shown[i] += "…"
+		}
+		shown[i] = domain.Visible(shown[i])
+	}
+	return strings.Join(shown, ", ")
 }
 
 // The most characters that a template's name and subject may have.
@@ -112,10 +175,43 @@ const (
 	longestSubject = 500
 )
 
-// toTemplate checks the entry, and converts it to a template with the service's placeholders in place of CISA's.
-func (e templateEntry) toTemplate() (domain.Template, error) {
-	t := domain.Template{Name: e.name(), TemplateContent: domain.TemplateContent{
-		Difficulty: e.DeceptionScore, Landing: domain.LandingLesson,
+// withDefaults returns the entry with what it lacks: the flags' sender and score, a text or an HTML made of the other one,
+// and the indicators that every simulated email has.
+func (c importTemplatesCmd) withDefaults(e templateEntry) templateEntry {
+	for _, from := range []string{e.EnvelopeSender, c.From} {
+		if strings.TrimSpace(e.FromAddress) == "" {
+			e.FromAddress = from
+		}
+	}
+	if e.DeceptionScore == nil {
+		e.DeceptionScore = &c.Difficulty
+	}
+	switch {
+	case strings.TrimSpace(e.HTML) == "":
+		e.HTML = phishing.TextToHTML(e.Text)
+	case strings.TrimSpace(e.Text) == "":
+		e.Text = phishing.HTMLToText(e.HTML)
+	}
+	if e.Indicators == nil {
+		e.Indicators = map[string]map[string]int{"": {string(domain.FromOutside): 1, string(domain.ForeignLink): 1}}
+	}
+	return e
+}
+
+// senderName returns the name of a sender or, without one, the address, which is what GoPhish's {{.From}} is.
+func senderName(from string) string {
+	address, err := mail.ParseAddress(from)
+	if err != nil {
+		return from
+	}
+	return cmp.Or(address.Name, address.Address)
+}
+
+// toTemplate checks an entry, and converts it to a template with the service's placeholders in place of others.
+func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error) {
+	e = c.withDefaults(e)
+	t := domain.Template{Name: e.name(), Language: c.Language, Category: c.Category, TemplateContent: domain.TemplateContent{
+		Difficulty: *e.DeceptionScore, Landing: domain.LandingLesson,
 	}}
 	unknown := map[string]bool{}
 	for _, part := range []struct {
@@ -126,12 +222,12 @@ func (e templateEntry) toTemplate() (domain.Template, error) {
 		{"text", e.Text, &t.Text},
 	} {
 		if strings.TrimSpace(part.from) == "" {
-			return t, errors.New("needs a " + part.name)
+			return t, errors.New("needs a " + part.name + missing[part.name])
 		}
 		if strings.ContainsRune(part.from+e.Name, 0) {
 			return t, errors.New("holds a NUL character")
 		}
-		*part.to = translatePlaceholders(part.from, unknown)
+		*part.to = translatePlaceholders(part.from, senderName(e.FromAddress), unknown)
 	}
 	t.Subject, t.From = strings.Join(strings.Fields(t.Subject), " "), strings.TrimSpace(t.From)
 	switch {
@@ -141,18 +237,19 @@ func (e templateEntry) toTemplate() (domain.Template, error) {
 		return t, fmt.Errorf("has a name of more than %d characters", longestName)
 	case utf8.RuneCountInString(t.Subject) > longestSubject:
 		return t, fmt.Errorf("has a subject of more than %d characters", longestSubject)
-	case e.DeceptionScore < 1 || e.DeceptionScore > 6:
-		return t, fmt.Errorf("deception_score %d is not from 1 to 6", e.DeceptionScore)
+	case t.Difficulty < 1 || t.Difficulty > 6:
+		return t, fmt.Errorf("deception_score %d is not from 1 to 6", t.Difficulty)
 	case len(unknown) > 0:
 		return t, fmt.Errorf("holds placeholders that are not known: %s",
 			strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
 	}
 	var err error
-	if t.Indicators, err = e.shownIndicators(); err != nil {
-		return t, err
-	}
-	return t, phishing.Check(t)
+	t.Indicators, err = e.shownIndicators()
+	return t, err
 }
+
+// missing says, by the name of a part of a template, how a file without it is imported.
+var missing = map[string]string{"from_address": "; --from gives one to templates that lack it", "html": " or a text"}
 
 // shownIndicators returns the indicators that the mail shows, sorted. An unknown indicator is an error.
 func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
@@ -190,11 +287,19 @@ var knownPlaceholders = map[string]string{
 	"fake.phone_number":  "555-0142",
 	"fake.random_number": "40721", "fake.random_digit": "7", "fake.random_lowercase_letter": "k",
 	"fake.password": "Xk7-maple-40",
+
+	// GoPhish's: https://docs.getgophish.com/user-guide/template-reference. {{.Tracker}} is the picture that records the
+	// opening, which every simulated email has. {{.From}} is the sender's name: see translatePlaceholders.
+	".FirstName": "{{first_name}}", ".LastName": "{{last_name}}", ".Email": "{{email}}", ".Position": "{{job_title}}",
+	".URL": "{{link}}", ".Tracker": "", ".TrackingURL": "{{link}}/open.gif",
 }
 
-// translatePlaceholders replaces CISA's placeholders by the service's, and keeps the service's. It adds other placeholders,
-// and braces without an end, to unknown.
-func translatePlaceholders(text string, unknown map[string]bool) string {
+// fromPlaceholder is GoPhish's placeholder for the sender's name.
+const fromPlaceholder = ".From"
+
+// translatePlaceholders replaces the placeholders of CISA and GoPhish by the service's, and keeps the service's. from is
+// the sender's name. It adds other placeholders, and braces without an end, to unknown.
+func translatePlaceholders(text, from string, unknown map[string]bool) string {
 	if strings.Contains(braces.ReplaceAllString(text, ""), "{{") {
 		unknown["{{ without its }}"] = true
 	}
@@ -203,12 +308,18 @@ func translatePlaceholders(text string, unknown map[string]bool) string {
 		if to, ok := knownPlaceholders[name]; ok {
 			return to
 		}
+		if name == fromPlaceholder {
+			return translatePlaceholders(strings.ReplaceAll(from, "{{"+fromPlaceholder+"}}", ""), "", unknown)
+		}
 		if !slices.Contains(phishing.Placeholders, name) {
 			unknown[name] = true
 		}
 		return "{{" + name + "}}"
 	})
 }
+
+// byteOrderMark is what some editors write at the start of a text in UTF-8.
+const byteOrderMark = "\uFEFF"
 
 // entry is an entry of a file, with a unique name.
 type entry interface{ name() string }
@@ -218,6 +329,10 @@ type entry interface{ name() string }
 // returns an error, in which what names the entries.
 func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []error, err error) {
 	var entries []json.RawMessage
+	if err := transfer.CheckText(text); err != nil {
+		return nil, err
+	}
+	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	if err := json.Unmarshal(text, &entries); err != nil {
 		return nil, fmt.Errorf("not a JSON list of %s: %w", what, err)
 	}
