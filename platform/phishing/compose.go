@@ -48,17 +48,21 @@ func Inspect(t domain.Template) (Findings, error) {
 	if len(t.Indicators) == 0 {
 		return Findings{}, errors.New("has no indicators, so its page could not tell what gave it away")
 	}
-	page := "https://page.invalid/t/x"
+	const page = "https://page.invalid/t/x"
 	values := map[string]string{}
 	for _, name := range Placeholders {
-		values[name] = "x"
+		values[name] = "{{" + name + "}}" // so that the findings have the placeholders
 	}
+	link := values["link"]
 	values["link"] = page
 	_, found, err := track(expand(t.HTML, values, html.EscapeString), page, footer(page, "x"))
-	for text := range strings.FieldsSeq(expand(t.Text, values, mail.OneLine)) {
-		if address := webAddress.FindString(text); address != "" && !strings.HasPrefix(address, page) {
+	for text := range strings.FieldsSeq(t.Text) {
+		if address := webAddress.FindString(text); address != "" {
 			add(&found.Replaced, trimAddress(address))
 		}
+	}
+	for i := range found.Replaced {
+		found.Replaced[i] = strings.ReplaceAll(found.Replaced[i], page, link)
 	}
 	return found, err
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	netmail "net/mail"
+	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -244,6 +246,26 @@ func TestScanners(t *testing.T) {
 		counted := b.Number("SELECT sum(opened + clicked) FROM phishing_days") > before
 		if want := c.status != "sent"; counted != want {
 			t.Errorf("%s: counted %v", name, counted)
+		}
+	}
+}
+
+// TestDefaultNetworks verifies that the built-in list has Exchange Online's networks, and that the guide has the whole list,
+// which operators extend.
+func TestDefaultNetworks(t *testing.T) {
+	t.Parallel()
+	networks, err := phishing.ParseNetworks(nil)
+	if err != nil || !networks.Contain(netip.MustParseAddr("40.95.1.2")) || networks.Contain(netip.MustParseAddr("40.96.0.1")) {
+		t.Errorf("the list is %v: %v", networks, err)
+	}
+	list, listErr := os.ReadFile("networks.txt")
+	guide, guideErr := os.ReadFile("../../docs/operating.md")
+	if listErr != nil || guideErr != nil {
+		t.Fatal(listErr, guideErr)
+	}
+	for line := range strings.Lines(string(list)) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && !strings.Contains(string(guide), line) {
+			t.Errorf("the guide lacks %s", line)
 		}
 	}
 }

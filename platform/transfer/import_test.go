@@ -249,8 +249,8 @@ func TestBadLines(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("x", 201)
 	for line, reason := range map[string]string{
-		`{`:                                   "must be valid JSON in UTF-8",
-		`[]`:                                  "must be a JSON object",
+		`{"object":"user"`:                    "must be valid JSON in UTF-8",
+		`7`:                                   "must be a JSON object",
 		`nonsense`:                            "must be a JSON object",
 		`{"object":"user"} {}`:                "must be one JSON object and nothing after it",
 		"{\"object\":\"us\xffer\"}":           "must be valid JSON in UTF-8",

@@ -26,7 +26,7 @@ type ServeFlags struct {
 	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3, 2.4 or latest."`
 	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis in which replicas share budgets and checkpoints."`
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
-	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of mail scanners, whose opens and clicks of simulated mails do not count. Default: a small list."`
+	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Their opens and clicks are not counted. The list replaces the built-in one, which is Microsoft's and Proofpoint's."`
 	MCPReadOnly    bool          `name:"mcp-read-only" help:"Show agents (/mcp) only the tools that read, and refuse the others."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
 	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
