@@ -49,7 +49,8 @@ func Table(r io.Reader, object string) (Input, error) {
 type tableReader struct {
 	kind    *kind
 	in      *bufio.Reader
-	rows    *csv.Reader // nil before the first row
+	bounded *boundedReader
+	rows    *csv.Reader // of bounded; nil before the first row
 	before  int         // lines before those that rows counts
 	columns []column
 	line    int // of the last row
@@ -69,12 +70,18 @@ func (t *tableReader) next() inputLine {
 		}
 	}
 	for {
+		t.bounded.left = maxRow
 		cells, err := t.rows.Read()
 		bad, isBad := errors.AsType[*csv.ParseError](err)
 		switch {
+		case isBad && bad.Line > bad.StartLine:
+			t.line = t.before + bad.StartLine
+			return t.fault("has a quotation mark that is not closed: the lines from here to %d were not read", t.before+bad.Line)
 		case isBad:
 			t.line = t.before + bad.StartLine
 			return t.fault(badQuotes)
+		case errors.Is(err, errLongRow):
+			return inputLine{err: FormatError(fmt.Sprintf("a row after line %d has more than %d bytes; is a quotation mark not closed?", t.line, maxRow))}
 		case err != nil: // io.EOF, or of the input
 			return inputLine{number: t.line, bytes: t.rows.InputOffset(), err: err}
 		}
@@ -89,6 +96,27 @@ func (t *tableReader) next() inputLine {
 
 // badQuotes is the fault of a row with a quotation mark that is not paired.
 const badQuotes = "has a quotation mark that is not paired; a cell with one is written in quotation marks, and the mark twice"
+
+// maxRow is the maximum length of a row in bytes, which is held in memory; that of a line of JSON is lower.
+const maxRow = 4 * MaxLine
+
+// errLongRow is the error of a boundedReader.
+var errLongRow = errors.New("a row is too long")
+
+// boundedReader reads at most left more bytes, or a few more.
+type boundedReader struct {
+	from io.Reader
+	left int
+}
+
+func (r *boundedReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errLongRow
+	}
+	n, err := r.from.Read(p)
+	r.left -= n
+	return n, err
+}
 
 // fault returns the last row as an invalid line.
 func (t *tableReader) fault(format string, args ...any) inputLine {
@@ -124,7 +152,8 @@ func (t *tableReader) begin() error {
 		_, _ = t.in.Discard(len(byteOrderMark)) // it never fails: the bytes are there
 	}
 	separator := t.findSeparator()
-	t.rows = csv.NewReader(t.in)
+	t.bounded = &boundedReader{t.in, maxRow}
+	t.rows = csv.NewReader(t.bounded)
 	t.rows.Comma, t.rows.FieldsPerRecord, t.rows.ReuseRecord = separator, -1, true
 
 	for {
@@ -135,7 +164,8 @@ func (t *tableReader) begin() error {
 		case err != nil:
 			return fmt.Errorf("read the names of the fields: %w", err)
 		}
-		if clean(names) {
+		if first, _ := t.rows.FieldPos(0); clean(names) {
+			t.line = t.before + first
 			return t.nameColumns(names)
 		}
 	}
@@ -187,9 +217,8 @@ func (t *tableReader) nameColumns(names []string) error {
 		t.columns = append(t.columns, c)
 	}
 	if wrong != nil {
-		line, _ := t.rows.FieldPos(0)
 		return FormatError(fmt.Sprintf("line %d: the first row names what is no field of %s, or names it twice: %s; the fields are %s",
-			t.before+line, t.kind.Object(), strings.Join(wrong, ", "), strings.Join(list, ", ")))
+			t.line, t.kind.Object(), strings.Join(wrong, ", "), strings.Join(list, ", ")))
 	}
 	return nil
 }

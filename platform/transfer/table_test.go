@@ -110,11 +110,17 @@ func TestTableFaults(t *testing.T) {
 		"line 9: client must be a UUID, or cli_ and 26 characters; id is required\n" +
 		"line 10: send_welcome_email must be true or false\n" +
 		"line 12: collection_ids[0] must be a UUID, or col_ and 26 characters; collection_ids[1] must be a UUID, or col_ and 26 characters\n" +
-		"line 13: is longer than 1048576 bytes\n" + "line 14: " + quote
+		"line 13: is longer than 1048576 bytes\n" + "line 14: has a quotation mark that is not closed: the lines from here to 15 were not read\n"
 	// first_name of line 2 has a line feed, which names must not have
 	want = "line 2: first_name must not hold control characters\n" + want
 	if counts != "1 created, 0 updated, 0 unchanged, 10 refused" || refusals != want {
 		t.Errorf("%s\n%s\nwant\n%s", counts, refusals, want)
+	}
+
+	in, err := transfer.Table(strings.NewReader("client,email\n\n\n\""+strings.Repeat("x,x\n", 2<<20)), "user")
+	w.Must(err)
+	if _, err = transfer.Try(t.Context(), w.DB, in, transfer.Watcher{}); err == nil || !strings.HasPrefix(err.Error(), "a row after line 1 has more than 4194304 bytes") {
+		t.Error(err)
 	}
 }
 
