@@ -130,8 +130,8 @@ type Surface struct {
 	group  *gin.RouterGroup
 	// headers, if set, adds headers to every response, before the request's work.
 	headers func(c *gin.Context, operation string)
-	// before, if set, may return an error to reject a request before its key is checked.
-	before func(*http.Request) error
+	// before is that of Protocol.
+	before func(http.ResponseWriter, *http.Request) (answered bool, err error)
 	// uncounted says that requests count against no key's budget.
 	uncounted bool
 	// unmarked has the names of the routes whose requests are not recorded as the key's last use.

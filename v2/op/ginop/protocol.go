@@ -17,8 +17,9 @@ import (
 type Protocol struct {
 	// Path is the path of messages, such as /mcp.
 	Path string
-	// Before, if set, may return an error to reject a request before its key is checked.
-	Before func(*http.Request) error
+	// Before, if set, may answer a request before its key is checked, set headers of the response, or return an error to
+	// reject the request.
+	Before func(http.ResponseWriter, *http.Request) (answered bool, err error)
 	// Serve answers a request with a valid key; its context has the caller. body is that of a POST; other bodies are
 	// not read. The request has a place in progress, which it shares with the requests to operations that are made in
 	// its context. An error is rendered, by Fault or as v2 does, unless something was written.

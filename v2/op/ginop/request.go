@@ -124,7 +124,7 @@ func (s *Surface) admitAndRun(c *gin.Context, name string, work func(*gin.Contex
 		}
 	}()
 	if s.before != nil {
-		if err := s.before(c.Request); err != nil {
+		if answered, err := s.before(c.Writer, c.Request); answered || err != nil {
 			return err
 		}
 	}

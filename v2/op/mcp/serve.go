@@ -10,17 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"maps"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -29,10 +25,11 @@ import (
 
 // message is a message of the protocol: its HTTP request, and the list that its answer contains.
 type message struct {
+	Message
 	request *http.Request
-	id      string // of the request
+	id      string // of the HTTP request
 	view    view
-	list    []byte // the answer's content or tools, which insertList inserts; nil for the SDK's own
+	list    []byte // the answer's content or tools, which complete inserts; nil for the SDK's own
 }
 
 type messageKey struct{}
@@ -46,10 +43,17 @@ const sessionHeader = "Mcp-Session-Id"
 // successful initialize returns the id of a new one. A read-only session stays read-only, as its id is marked. A
 // session that this key did not begin, or that was ended, is NotFound. With an error, Serve has written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
-	method, err := s.chargeMessage(r, body)
-	if err != nil {
-		return err
+	m := &message{request: r, id: w.Header().Get("X-Request-Id")}
+	err := s.chargeMessage(m, body)
+	if err == nil {
+		err = s.serve(w, m)
 	}
+	return withID(err, m.ID)
+}
+
+// serve is Serve for a message whose envelope is valid, after it was counted.
+func (s *Server) serve(w http.ResponseWriter, m *message) error {
+	r := m.request
 	caller := domain.CallerFrom(r.Context())
 	session := r.Header.Get(sessionHeader)
 	readOnly := s.ReadOnly || queryFlag(r, "read_only")
@@ -60,7 +64,10 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 		}
 		readOnly = readOnly || sessionReadOnly
 	}
-	if r.Method == http.MethodDelete && session != "" {
+	if r.Method == http.MethodDelete {
+		if session == "" {
+			return &domain.Error{Code: domain.InvalidRequest, Message: "the header " + sessionHeader + " must name the session to end"}
+		}
 		s.ended.Add(session, struct{}{})
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -70,52 +77,56 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 	if err != nil {
 		return err
 	}
-	m := &message{request: r, id: w.Header().Get("X-Request-Id"), view: view{schemas: queryFlag(r, "schemas"), toolsets: sets, rights: rights{
+	m.view = view{schemas: queryFlag(r, "schemas"), toolsets: sets, rights: rights{
 		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
-	}}}
-	answer, err := s.answer(m, method, body)
+	}}
+	answer, err := s.answer(m)
 	if err != nil {
 		return err
 	}
-	if method == "initialize" && answer.status == http.StatusOK && !answer.isError() {
+	if m.Method == "initialize" && answer.status == http.StatusOK && !answer.isError() {
 		answer.header.Set(sessionHeader, s.signer.newID(caller.Key, readOnly))
 	}
 	answer.copyTo(w)
 	return nil
 }
 
-// chargeMessage returns the method of the message; empty for a request other than POST. It counts the message, even a
-// malformed one, unless it runs an operation: then the operation's request is counted. The error for a used up budget
-// precedes the one for a malformed message.
-func (s *Server) chargeMessage(r *http.Request, body []byte) (method string, err error) {
-	ctx := r.Context()
-	if r.Method == http.MethodPost {
-		err = s.Parse(ctx, len(body), func() (methodErr error) {
-			method, methodErr = methodOf(body)
-			return methodErr
+// chargeMessage parses the envelope of the message, if it is a POST. It counts the message, even a malformed one, unless
+// it runs an operation: then the operation's request is counted. The error for a used up budget precedes the one for a
+// malformed message.
+func (s *Server) chargeMessage(m *message, body []byte) (err error) {
+	ctx := m.request.Context()
+	if m.request.Method == http.MethodPost {
+		err = s.Parse(ctx, len(body), func() (messageErr error) {
+			m.Message, messageErr = ParseMessage(body)
+			return messageErr
 		})
-	}
-	if !runsOperation(method) {
-		if limitErr := s.CountMessage(ctx); limitErr != nil {
-			return "", limitErr
+		if rejected, ok := errors.AsType[*jsonrpc.Error](err); ok {
+			err = &domain.Error{Code: domain.InvalidRequest, Message: rejected.Message, Cause: rejected}
 		}
 	}
-	return method, err
+	if err != nil || !runsOperation(m.Method) {
+		if limitErr := s.CountMessage(ctx); limitErr != nil {
+			return limitErr
+		}
+	}
+	return err
 }
 
 // answer answers a message. It bounds how many large messages are parsed at a time, except those that run an operation:
 // the operation's own request waits for the same bound.
-func (s *Server) answer(m *message, method string, body []byte) (answer *recorder, err error) {
+func (s *Server) answer(m *message) (answer *recorder, err error) {
+	if answer, err := s.rejectTransport(m); answer != nil || err != nil {
+		return answer, err
+	}
 	switch {
-	case m.request.Method != http.MethodPost, runsOperation(method): // only a POST has a message to parse
-		answer = s.serveBySDK(m, body)
+	case m.isUnknown():
+		return rejectMethod(m), nil
+	case runsOperation(m.Method):
+		answer = s.serveBySDK(m)
 	default:
-		err = s.Parse(m.request.Context(), len(body), func() (listenErr error) {
-			if method == listen {
-				answer, listenErr = rejectListen(m.request, body)
-				return listenErr
-			}
-			answer = s.serveBySDK(m, body)
+		err = s.Parse(m.request.Context(), len(m.text), func() error {
+			answer = s.serveBySDK(m)
 			return nil
 		})
 		if err != nil {
@@ -123,39 +134,15 @@ func (s *Server) answer(m *message, method string, body []byte) (answer *recorde
 		}
 	}
 	if answer, err = rewordErrors(m.request, answer); err == nil {
-		answer.insertList(m)
+		answer.complete(m)
 	}
 	return answer, err
 }
 
-// errNoJSON is the Cause of the error for a body that is not a JSON object.
-var errNoJSON = errors.New("no JSON")
-
-// methodOf returns the method of a message, and InvalidRequest for a body that is no JSON object. Batches are rejected:
-// the protocol's newer versions have none, and a batch could run any number of operations.
-func methodOf(body []byte) (string, error) {
-	var m struct {
-		JSONRPC string `json:"jsonrpc"` // not used: its type is checked
-		Method  string `json:"method"`
-	}
-	switch body = bytes.TrimSpace(body); {
-	case len(body) == 0:
-		return "", domain.ErrInvalid("body", "must be one message, but is empty")
-	case body[0] == '[':
-		return "", domain.ErrInvalid("body", "must be one message: lists of them are not taken")
-	case json.Unmarshal(body, &m, jsontext.AllowDuplicateNames(true)) != nil: // parseMembers reports those of arguments
-		return "", &domain.Error{
-			Code: domain.InvalidRequest, Cause: errNoJSON,
-			Message: "body must be one message of JSON-RPC 2.0, a JSON object in UTF-8",
-		}
-	}
-	return m.Method, nil
-}
-
 // serveBySDK lets the SDK answer a message. It replaces the context of m.request by one without a deadline, which is
 // cancelled if the caller disconnects: an operation has a deadline of its own, and its answer must still be written
-// after that.
-func (s *Server) serveBySDK(m *message, body []byte) *recorder {
+// after that. The SDK wants to be asked for a stream too, though it answers in JSON.
+func (s *Server) serveBySDK(m *message) *recorder {
 	requestCtx := m.request.Context()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(requestCtx))
 	defer cancel()
@@ -168,23 +155,35 @@ func (s *Server) serveBySDK(m *message, body []byte) *recorder {
 
 	m.request = m.request.WithContext(ctx)
 	request := m.request.WithContext(context.WithValue(ctx, messageKey{}, m))
-	request.Body = io.NopCloser(bytes.NewReader(body))
+	request.Header = maps.Clone(request.Header)
+	request.Header["Accept"] = []string{"application/json, text/event-stream"}
+	request.Body = io.NopCloser(bytes.NewReader(m.forSDK()))
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
 	s.handler.ServeHTTP(answer, request)
 	return answer
 }
 
-// insertList inserts the message's list, if it has one, into the answer in place of the SDK's empty list. The SDK
-// encodes each value five times, which takes longer than most operations, so long lists bypass it. A text in the answer
-// cannot be mistaken for the empty list, because its quotes are escaped.
-func (r *recorder) insertList(m *message) {
+// complete puts the message's ID, and its list if it has one, into the answer of the SDK, in place of standInID and the
+// empty list. The SDK encodes each value five times, which takes longer than most operations, so long lists bypass it. A
+// text in the answer cannot be mistaken for the empty list, because its quotes are escaped. In an error, which may name
+// what headers contain, invisible characters are escaped.
+func (r *recorder) complete(m *message) {
+	rest, found := bytes.CutPrefix(r.body.Bytes(), []byte(sdkHead))
+	if !found {
+		return
+	}
+	if bytes.HasPrefix(rest, []byte(`"error":`)) {
+		rest = escapeInvisible(rest)
+	}
+	parts := [][]byte{[]byte(headBefore), m.ID, []byte(headAfter), rest}
 	for _, name := range []string{`"content":`, `"tools":`} {
-		before, after, found := bytes.Cut(r.body.Bytes(), []byte(name+"[]"))
+		before, after, found := bytes.Cut(rest, []byte(name+"[]"))
 		if found && m.list != nil {
-			r.body = *bytes.NewBuffer(slices.Concat(before, []byte(name), m.list, after))
-			return
+			parts = append(parts[:3], before, []byte(name), m.list, after)
+			break
 		}
 	}
+	r.body = *bytes.NewBuffer(slices.Concat(parts...))
 }
 
 // copyTo writes the recorded response to w, as not to be cached.
@@ -318,52 +317,4 @@ func (s sessionSigner) mac(key domain.KeyID, body []byte) []byte {
 	mac.Write(key[:])
 	mac.Write(body)
 	return mac.Sum(nil)
-}
-
-// Origins returns the origins of the service's own pages: of its public URL, and of the address that it listens on. If
-// that is loopback or all addresses, they include localhost, 127.0.0.1 and ::1 with its port. An invalid one has none.
-func Origins(publicURL, listen string) []string {
-	var list []string
-	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {
-		list = append(list, originOf(u))
-	}
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return list
-	}
-	hosts := []string{host}
-	ip, _ := netip.ParseAddr(host) // a name has the zero Addr, which is neither loopback nor unspecified
-	listensOnAll := host == "" || ip.IsUnspecified()
-	if listensOnAll || host == "localhost" || ip.IsLoopback() {
-		hosts = append(hosts, "localhost", "127.0.0.1", "::1")
-	}
-	for _, host := range hosts {
-		if host != "" {
-			list = append(list, originOf(&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}))
-		}
-	}
-	return list
-}
-
-// originOf returns the origin of an address as browsers write it: in lower case, without the scheme's default port.
-func originOf(u *url.URL) string {
-	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	for name, port := range map[string]string{"http": ":80", "https": ":443"} {
-		if scheme == name {
-			host = strings.TrimSuffix(host, port)
-		}
-	}
-	return scheme + "://" + host
-}
-
-// CheckOrigin returns Forbidden for a request from a script of a page whose origin is not in Config.Origins. Programs
-// other than browsers send no origin.
-func (s *Server) CheckOrigin(r *http.Request) error {
-	for _, origin := range r.Header.Values("Origin") {
-		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || !s.origins[originOf(u)] {
-			return domain.ErrForbidden("pages of another origin may not use this server")
-		}
-	}
-	return nil
 }

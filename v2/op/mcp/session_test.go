@@ -265,6 +265,52 @@ func TestOriginsOf(t *testing.T) {
 	}
 }
 
+// TestPreflight verifies that a browser lets the scripts of allowed pages use the server, and of no others.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	preflight := func(origin string) v2test.Response {
+		return w.Do("OPTIONS", mcp.Path, "", nil, "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-api-key,content-type")
+	}
+	if a := preflight("https://evil.example"); a.Status != http.StatusForbidden || a.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("another page: %d %v", a.Status, a.Header)
+	}
+	a := preflight(page)
+	for name, want := range map[string]string{
+		"Access-Control-Allow-Origin": page, "Access-Control-Allow-Methods": "POST, DELETE", "Access-Control-Allow-Headers": "*, Authorization", "Vary": "Origin",
+	} {
+		if got := a.Header.Get(name); a.Status != http.StatusNoContent || got != want {
+			t.Errorf("%d, %s is %q, want %q", a.Status, name, got, want)
+		}
+	}
+	for _, key := range []string{w.tenant.Key, "wrong"} { // a script may read errors too
+		a := w.send("POST", hello, "X-API-Key", key, "Origin", page)
+		if a.Header.Get("Access-Control-Allow-Origin") != page || !strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
+			t.Errorf("%d %v", a.Status, a.Header)
+		}
+	}
+	if a := w.send("POST", hello, "X-API-Key", w.tenant.Key); a.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("a program: %v", a.Header)
+	}
+	if a := w.send("OPTIONS", "", "X-API-Key", w.tenant.Key); a.Status != http.StatusMethodNotAllowed {
+		t.Errorf("OPTIONS of a program: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestParseOrigin verifies which origins an operator may allow.
+func TestParseOrigin(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://app.example.com": "https://app.example.com", "HTTPS://App.Example.com:443": "", "https://App.Example.com:443": "https://app.example.com",
+		"http://localhost:6274": "http://localhost:6274", "vscode-webview://abc": "vscode-webview://abc", "https://app.example.com/": "", "*": "",
+		"https://*.example.com": "", "app.example.com": "", "null": "", "https://a@b": "", "": "",
+	} {
+		if got, err := mcp.ParseOrigin(text); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q %v, want %q", text, got, err, want)
+		}
+	}
+}
+
 // TestReleases: below its release the path is unknown.
 func TestReleases(t *testing.T) {
 	t.Parallel()
@@ -275,38 +321,112 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// TestRefusals: what is no message is refused before it costs anything, and no
-// stream is offered.
+// TestRefusals verifies that what is no message is refused as an error of JSON-RPC before it costs anything, with the ID
+// if that can be read, and that no stream is offered.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for name, c := range map[string]struct {
 		method, body string
-		status       int
+		headers      []string
+		status, code int
+		id, message  string
 	}{
-		"a stream":    {"GET", "", http.StatusMethodNotAllowed},
-		"no session":  {"DELETE", "", http.StatusMethodNotAllowed},
-		"a put":       {"PUT", "", http.StatusMethodNotAllowed},
-		"empty":       {"POST", "", http.StatusBadRequest},
-		"no JSON":     {"POST", "{", http.StatusBadRequest},
-		"a list":      {"POST", " [" + listTools + "]", http.StatusBadRequest},
-		"too large":   {"POST", `{"x":"` + strings.Repeat("x", op.MaxBody) + `"}`, http.StatusRequestEntityTooLarge},
-		"no object":   {"POST", `"text"`, http.StatusBadRequest},
-		"no UTF-8":    {"POST", "{\"\xff\":1}", http.StatusBadRequest},
-		"no request":  {"POST", `{"jsonrpc":"1.0","id":{},"method":5}`, http.StatusBadRequest},
-		"a foreigner": {"POST", `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, http.StatusBadRequest},
+		"a stream":     {method: "GET", status: 405, code: -32600, id: "null", message: "POST"},
+		"a put":        {method: "PUT", body: listTools, status: 405, code: -32600, id: "null", message: "POST"},
+		"no session":   {method: "DELETE", status: 400, code: -32600, id: "null", message: "Mcp-Session-Id"},
+		"empty":        {method: "POST", status: 400, code: -32700, id: "null", message: "JSON-RPC 2.0 object"},
+		"no JSON":      {method: "POST", body: "{", status: 400, code: -32700, id: "null", message: "JSON-RPC 2.0 object"},
+		"half":         {method: "POST", body: `{"jsonrpc":"2.0","id":1,"method":"ping"`, status: 400, code: -32700, id: "null", message: "JSON-RPC 2.0 object"},
+		"two":          {method: "POST", body: listTools + listTools, status: 400, code: -32700, id: "null", message: "JSON-RPC 2.0 object"},
+		"a list":       {method: "POST", body: " [" + listTools + "]", status: 400, code: -32600, id: "null", message: "batches are not accepted"},
+		"half a list":  {method: "POST", body: "[" + listTools, status: 400, code: -32700, id: "null", message: "JSON-RPC 2.0 object"},
+		"too large":    {method: "POST", body: `{"x":"` + strings.Repeat("x", op.MaxBody) + `"}`, status: 413, code: -32600, id: "null"},
+		"no object":    {method: "POST", body: `"text"`, status: 400, code: -32600, id: "null", message: "object"},
+		"no UTF-8":     {method: "POST", body: "{\"\xff\":1}", status: 400, code: -32700, id: "null", message: "UTF-8"},
+		"no request":   {method: "POST", body: `{"jsonrpc":"1.0","id":{},"method":5}`, status: 400, code: -32600, id: "null", message: "jsonrpc"},
+		"no method":    {method: "POST", body: `{"jsonrpc":"2.0","id":1}`, status: 400, code: -32600, id: "1", message: "method is required"},
+		"no version":   {method: "POST", body: `{"id":"a","method":"ping"}`, status: 400, code: -32600, id: `"a"`, message: "jsonrpc"},
+		"too deep":     {method: "POST", body: `{"jsonrpc":"2.0","id":9,"method":"ping","params":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + "}", status: 400, code: -32600, id: "9", message: "1,000 levels"},
+		"far too deep": {method: "POST", body: strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), status: 400, code: -32700, id: "null", message: "1,000 levels"},
+		"no ID":        {method: "POST", body: `{"jsonrpc":"2.0","method":"tools/list"}`, status: 400, code: -32600, id: "null", message: "ID"},
+		"a foreigner":  {method: "POST", body: listTools, headers: []string{"Mcp-Protocol-Version", "1999-01-01"}, status: 400, code: -32600, id: "2", message: "1999-01-01"},
+		"resumed":      {method: "POST", body: listTools, headers: []string{"Last-Event-ID", "7"}, status: 400, code: -32600, id: "2", message: "Last-Event-ID"},
+		"a toolset":    {method: "POST", body: listTools, headers: []string{"X-MCP-Toolsets", "none"}, status: 400, code: -32600, id: "2", message: "toolsets"},
+		"plain text":   {method: "POST", body: listTools, headers: []string{"Content-Type", "text/plain"}, status: 415, code: -32600, id: "2", message: "Content-Type"},
+		"wants a page": {method: "POST", body: listTools, headers: []string{"Accept", "text/html"}, status: 400, code: -32600, id: "2", message: "Accept"},
+		"wants events": {method: "POST", body: listTools, headers: []string{"Accept", "text/event-stream"}, status: 400, code: -32600, id: "2", message: "Accept"},
 	} {
-		a := w.send(c.method, c.body, "X-API-Key", w.tenant.Key)
-		if a.Status != c.status {
-			t.Errorf("%s: %d, not %d: %s", name, a.Status, c.status, a.Body)
+		a := w.send(c.method, c.body, append(c.headers, "X-API-Key", w.tenant.Key)...)
+		r := a.reply(t)
+		if a.Status != c.status || r.Error.Code != c.code || string(r.ID) != c.id || !strings.Contains(r.Error.Message, c.message) {
+			t.Errorf("%s: %d %s", name, a.Status, a.Body)
 		}
-		if c.status != http.StatusMethodNotAllowed {
-			wantFault(t, a)
+		if allow := a.Header.Get("Allow"); (allow == "POST, DELETE") != (c.status == 405) {
+			t.Errorf("%s: Allow is %q", name, allow)
 		}
+		wantFault(t, a)
 	}
 	a := w.send("POST", callOf("no_such_tool", nil), "X-API-Key", w.tenant.Key)
 	if a.reply(t).Error.Code != -32602 {
 		t.Errorf("an unknown tool: %s", a.Body)
+	}
+}
+
+// TestAccept verifies that a caller need not accept a stream, which is never sent.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	newest, headers := newestMessage("tools/list", "", "")
+	for _, accept := range []string{"application/json", "", "*/*", "application/*;q=0.5", "text/html, application/json", "application/json, text/event-stream"} {
+		common := []string{"X-API-Key", w.tenant.Key, "Content-Type", "application/json; charset=utf-8"}
+		if accept != "" {
+			common = append(common, "Accept", accept)
+		}
+		for _, a := range []v2test.Response{
+			w.Do("POST", mcp.Path, "", listTools, common...), w.Do("POST", mcp.Path, "", newest, append(common, headers...)...),
+		} {
+			if a.Status != http.StatusOK || a.Header.Get("Content-Type") != "application/json" || !strings.Contains(string(a.Body), `"tools":[{`) {
+				t.Errorf("Accept %q: %d %.300s", accept, a.Status, a.Body)
+			}
+		}
+	}
+}
+
+// TestNotifications verifies that a notification is never answered, also one that the server does not know.
+func TestNotifications(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	for _, method := range []string{"notifications/initialized", "notifications/cancelled", "notifications/new/in/2030", "no/such"} {
+		a := w.send("POST", `{"jsonrpc":"2.0","method":"`+method+`","params":{"requestId":1}}`, "X-API-Key", w.tenant.Key)
+		if a.Status != http.StatusAccepted || len(a.Body) > 0 {
+			t.Errorf("%s: %d %s", method, a.Status, a.Body)
+		}
+	}
+}
+
+// TestErrorsHideNothing verifies that an error has no invisible characters of the request in it, whichever header or
+// part they came in.
+func TestErrorsHideNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	const hidden = "\u202e\u200b\U000e0041\u2066"
+	newest, versions := newestMessage("tools/list", "", "")
+	call, names := newestMessage("tools/call", "clients_list", `"name":"clients_list","arguments":{},`)
+	for _, body := range []string{hello, listTools, newest, call, callOf("clients_list"+hidden, nil), callOf("clients_list", map[string]any{hidden: 1}), "{"} {
+		for _, header := range []string{
+			"Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Mcp-Param-X", "X-MCP-Toolsets", "Accept", "Last-Event-ID", "Content-Type", "Origin",
+			"X-Request-Id", "User-Agent",
+		} {
+			for _, common := range [][]string{nil, versions, names} {
+				for _, value := range []string{hidden, "2026-07-28" + hidden, "https://partner.example/" + hidden} {
+					a := w.send("POST", body, append(slices.Clone(common), "X-API-Key", w.tenant.Key, header, value)...)
+					if a.Status >= 500 || strings.ContainsAny(string(a.Body), hidden) || strings.Contains(strings.ReplaceAll(string(a.Body), `\\`, ""), `\u202e`) {
+						t.Errorf("%s of %.60s: %d %s", header, body, a.Status, a.Body)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -315,8 +435,7 @@ func wantFault(t *testing.T, a answer) {
 	t.Helper()
 	r := a.reply(t)
 	code := codeIn(r.Error.Data)
-	if r.JSONRPC != "2.0" || string(r.ID) != "null" || r.Error.Code != -32600 && r.Error.Code != -32700 ||
-		code != domain.InvalidRequest && code != domain.PayloadTooLarge {
+	if r.JSONRPC != "2.0" || r.Error.Code != -32600 && r.Error.Code != -32700 || code != domain.InvalidRequest && code != domain.PayloadTooLarge {
 		t.Errorf("no error of JSON-RPC: %s", a.Body)
 	}
 	wantNoTypes(t, a)

@@ -112,7 +112,7 @@ func TestNoSubscriptions(t *testing.T) {
 		"newest":           {newer, headers, http.StatusNotFound, -32601},
 		"no version":       {newer, nil, http.StatusOK, -32601},
 		"wrong parameters": {`{"jsonrpc":"2.0","id":"a","method":"subscriptions/listen","params":7}`, headers, http.StatusNotFound, -32601},
-		"no id":            {`{"jsonrpc":"2.0","method":"subscriptions/listen"}`, headers, http.StatusBadRequest, -32600},
+		"no method":        {`{"jsonrpc":"2.0","id":7,"method":"no/such"}`, []string{"Mcp-Protocol-Version", "2026-07-28"}, http.StatusNotFound, -32601},
 		"an id of no form": {`{"jsonrpc":"2.0","id":{},"method":"subscriptions/listen"}`, headers, http.StatusBadRequest, -32600},
 	} {
 		a := w.send("POST", c.body, append(c.headers, "X-API-Key", w.tenant.Key)...)

@@ -1,0 +1,90 @@
+package mcp
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"partnerapi/domain"
+)
+
+// Origins returns the origins of the service's own pages: of its public URL, and of the address that it listens on. If
+// that is loopback or all addresses, they include localhost, 127.0.0.1 and ::1 with its port. An invalid one has none.
+func Origins(publicURL, listen string) []string {
+	var list []string
+	if u, err := url.Parse(publicURL); err == nil && u.Host != "" {
+		list = append(list, originOf(u))
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return list
+	}
+	hosts := []string{host}
+	ip, _ := netip.ParseAddr(host) // a name has the zero Addr, which is neither loopback nor unspecified
+	listensOnAll := host == "" || ip.IsUnspecified()
+	if listensOnAll || host == "localhost" || ip.IsLoopback() {
+		hosts = append(hosts, "localhost", "127.0.0.1", "::1")
+	}
+	for _, host := range hosts {
+		if host != "" {
+			list = append(list, originOf(&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}))
+		}
+	}
+	return list
+}
+
+// originOf returns the origin of an address as browsers write it: in lower case, without the scheme's default port.
+func originOf(u *url.URL) string {
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	for name, port := range map[string]string{"http": ":80", "https": ":443"} {
+		if scheme == name {
+			host = strings.TrimSuffix(host, port)
+		}
+	}
+	return scheme + "://" + host
+}
+
+// ParseOrigin parses an origin that an operator allows, such as https://app.example.com, and returns it as browsers write
+// it. A path, a query, or * for all origins is an error.
+func ParseOrigin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" || strings.Contains(text, "*") || text != u.Scheme+"://"+u.Host {
+		return "", fmt.Errorf("%q is no origin, such as https://app.example.com", text)
+	}
+	return originOf(u), nil
+}
+
+// preflightSeconds is how long a browser may remember the answer to a preflight request.
+const preflightSeconds = 600
+
+// CheckOrigin returns Forbidden for a request from a script of a page whose origin is not in Config.Origins. Programs
+// other than browsers send no origin. For other pages it sets the headers with which browsers let scripts read the
+// response (https://fetch.spec.whatwg.org/#http-cors-protocol), and answers preflight requests, which have no key.
+func (s *Server) CheckOrigin(w http.ResponseWriter, r *http.Request) (answered bool, err error) {
+	given := r.Header.Values("Origin")
+	for _, origin := range given {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !s.origins[originOf(u)] {
+			return false, domain.ErrForbidden("pages of this origin may not use this server; its operator can allow it (--mcp-origins)")
+		}
+	}
+	if len(given) == 0 {
+		return false, nil
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", given[0])
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Retry-After, WWW-Authenticate, X-API-Key-Expires, X-Request-Id")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false, nil
+	}
+	h.Set("Access-Control-Allow-Methods", allowedMethods)
+	h.Set("Access-Control-Allow-Headers", "*, Authorization") // * does not include Authorization
+	h.Set("Access-Control-Max-Age", strconv.Itoa(preflightSeconds))
+	w.WriteHeader(http.StatusNoContent)
+	return true, nil
+}
