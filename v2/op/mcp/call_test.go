@@ -51,8 +51,11 @@ func TestParity(t *testing.T) {
 		{"clients_list", `{"limit":"many"}`, "GET", "/v2/clients?limit=many", nil, domain.InvalidRequest},
 		{"clients_create", `{"nam":"X"}`, "POST", "/v2/clients", `{"nam":"X"}`, domain.InvalidRequest},
 		{"clients_create", `{"name":7}`, "POST", "/v2/clients", `{"name":7}`, domain.InvalidRequest},
-		{"clients_create", `{"name":null}`, "POST", "/v2/clients", `{"name":null}`, domain.InvalidRequest},
-		{"clients_update", `{"client_id":"` + client + `","name":""}`, "PATCH", of, `{"name":""}`, domain.InvalidRequest},
+		// null is absent, and so is an empty text for an optional argument. By HTTP they are not.
+		{"clients_create", `{"name":null}`, "POST", "/v2/clients", `{}`, domain.InvalidRequest},
+		{"clients_create", `{"name":""}`, "POST", "/v2/clients", `{"name":""}`, domain.InvalidRequest},
+		{"clients_update", `{"client_id":"` + client + `","name":"","industry":null}`, "PATCH", of, `{}`, domain.InvalidRequest},
+		{"clients_list", `{"ids":"","q":"","updated_since":"","limit":null,"cursor":null,"none":null}`, "GET", "/v2/clients", nil, ""},
 	} {
 		byHTTP := w.Do(c.method, c.path, w.tenant.Key, c.body, "X-Request-Id", "same")
 		if byHTTP.Code() != c.code {
@@ -83,7 +86,16 @@ func TestWrongArguments(t *testing.T) {
 		{"clients_get", `{}`, "client_id is required"},
 		{"users_create", `{"first_name":"X"}`, "client_id is required, email is required"},
 		{"clients_get", `{"client_id":" "}`, "client_id must not be blank"},
-		{"users_list", `{"client_id":null,"limit":null}`, "client_id must not be null, limit must not be null"},
+		{"users_list", `{"client_id":null,"limit":null}`, "client_id is required"},
+		{"clients_get", `{"client_id":""}`, "client_id must not be blank"},
+		{"clients_list", `{"fields":["name",null]}`, "fields must be an array of strings"},
+		{"clients_update", client + `,"clear":["name"]}`, `clear "name" cannot be cleared; only industry and external_id can`},
+		{"clients_update", client + `,"clear":["id"],"name":"New"}`, `clear "id" cannot be cleared; only industry and external_id can`},
+		{"clients_update", client + `,"industry":"New","clear":["external_id","industry"]}`, `clear "industry" has a value too; clear it or set it`},
+		{"clients_update", client + `,"clear":"industry"}`, "clear must be an array of strings"},
+		{"clients_update", client + `,"clear":[]}`, "body must name at least one field to change"},
+		{"clients_create", `{"name":"a","clear":["industry"]}`, "clear is unknown"},
+		{"training_remind", client + `,"user_ids":[null]}`, "user_ids[0] must not be null"},
 		{"clients_get", `{"client_id":["a"]}`, "client_id must be a string"},
 		{"clients_list", `{"limit":1.5}`, "limit must be an integer"},
 		{"clients_list", `{"limit":1e300}`, "limit must be an integer"},
@@ -138,6 +150,54 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// TestNullIsAbsent verifies that an agent that fills every argument it does not use with null, "" or [] changes nothing by
+// that, in reads and writes and at every level, and that clear empties fields.
+func TestNullIsAbsent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	session := w.connect(w.tenant.Key, "")
+	id := w.client.ID.String()
+	update := func(arguments map[string]any, industry, external any) {
+		t.Helper()
+		arguments["client_id"] = id
+		out := w.call(session, "clients_update", arguments)
+		var client struct {
+			Industry   any
+			ExternalID any `json:"external_id"`
+		}
+		if err := json.Unmarshal([]byte(parameterText(out)), &client); err != nil || client.Industry != industry || client.ExternalID != external {
+			t.Errorf("after %v: %v %s", arguments, err, parameterText(out))
+		}
+	}
+	update(map[string]any{"industry": "Retail", "external_id": "A1"}, "Retail", "A1")
+	update(map[string]any{"name": "Renamed", "industry": nil, "external_id": nil, "clear": nil}, "Retail", "A1")
+	update(map[string]any{"name": "Again", "industry": "", "external_id": "", "clear": []string{}}, "Retail", "A1")
+	update(map[string]any{"name": nil, "industry": nil, "clear": []string{"external_id", "external_id"}}, "Retail", nil)
+	update(map[string]any{"industry": nil, "external_id": "", "clear": []string{"industry"}}, nil, nil)
+
+	created := w.call(session, "users_create", map[string]any{
+		"client_id": id, "email": "new@example.com", "department": "", "manager_email": nil, "collection_ids": nil, "idempotency_key": "",
+	})
+	if text := parameterText(created); created.IsError || !strings.Contains(text, `"department":null`) {
+		t.Errorf("a user with an empty department: %s", text)
+	}
+	sent := w.call(session, "training_remind", map[string]any{"client_id": id, "user_ids": nil, "dry_run": nil, "idempotency_key": nil})
+	if sent.IsError {
+		t.Errorf("a reminder: %s", parameterText(sent))
+	}
+	nested := w.call(session, "training_assign", map[string]any{
+		"client_id": id, "course_id": stranger, "due_on": "", "notify": nil,
+		"audience": map[string]any{"type": "all", "collection_id": "", "user_ids": nil},
+	})
+	if codeOf(nested) != domain.NotFound && strings.Contains(parameterText(nested), "audience") {
+		t.Errorf("an audience with unused fields: %s", parameterText(nested))
+	}
+	byHTTP := w.Do("PATCH", "/v2/clients/"+id, w.tenant.Key, `{"industry":""}`)
+	if byHTTP.Status != 200 || !strings.Contains(string(byHTTP.Body), `"industry":""`) {
+		t.Errorf("an empty industry by HTTP: %d %s", byHTTP.Status, byHTTP.Body)
+	}
+}
+
 // TestResources: guides, and a client as its tool shows it.
 func TestResources(t *testing.T) {
 	t.Parallel()
@@ -167,20 +227,36 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestIDsLikeLists: an id that reads like an empty list is answered as it is.
-func TestIDsLikeLists(t *testing.T) {
+// TestIDs verifies that an ID is returned exactly as it was sent, whatever its size, also with an error, and that one
+// that JSON-RPC does not allow is refused.
+func TestIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	for method, want := range map[string]string{"tools/call": `"content":[{"type":"text"`, "tools/list": `"tools":[{`} {
-		id := `"content":[] "tools":[] \`
-		text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": map[string]any{"name": "clients_list"}})
-		if err != nil {
-			t.Fatal(err)
+	like, err := json.Marshal(`"content":[] "tools":[] "id":1, \ <é>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := map[string]string{
+		"tools/call": `"content":[{"type":"text"`, "tools/list": `"tools":[{`, "ping": `"result":{`, "resources/read": `"error":{`, "no/such": `"error":{`,
+		"subscriptions/listen": `"error":{`, "completion/complete": `"error":{`,
+	}
+	for _, id := range []string{
+		string(like), "1", "0", "-7", "9007199254740993", "9223372036854775807", "-9223372036854775808", "123456789012345678901234567890", "7.0", `""`, `"\u0041"`,
+	} {
+		for method, want := range methods {
+			a := w.send("POST", `{"id": `+id+` ,"jsonrpc":"2.0","method":"`+method+`","params":{"name":"clients_list","uri":"other://x"}}`, "X-API-Key", w.tenant.Key)
+			if a.Status != 200 || !strings.HasPrefix(string(a.Body), `{"jsonrpc":"2.0","id":`+id+`,`) || !strings.Contains(string(a.Body), want) || !json.Valid(a.Body) {
+				t.Errorf("%s with the ID %s: %d %.300s", method, id, a.Status, a.Body)
+			}
+			if r := a.reply(t); (method == "no/such" || strings.HasSuffix(method, "listen") || strings.HasSuffix(method, "complete")) && r.Error.Code != -32601 {
+				t.Errorf("%s: the code %d", method, r.Error.Code)
+			}
 		}
-		a := w.send("POST", string(text), "X-API-Key", w.tenant.Key)
-		var got string
-		if err := json.Unmarshal(a.reply(t).ID, &got); err != nil || got != id || !strings.Contains(string(a.Body), want) {
-			t.Errorf("%s: %v %.300s", method, err, a.Body)
+	}
+	for _, id := range []string{"1.5", "1e2", "0.1", "null", "true", "{}", "[1]", `1,"id":2`} {
+		a := w.send("POST", `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`, "X-API-Key", w.tenant.Key)
+		if r := a.reply(t); a.Status != 400 || string(r.ID) != "null" || r.Error.Code != -32600 || !strings.Contains(r.Error.Message, "id must") {
+			t.Errorf("the ID %s: %d %s", id, a.Status, a.Body)
 		}
 	}
 }

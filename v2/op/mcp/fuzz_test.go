@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,8 +18,8 @@ import (
 	"partnerapi/v2/op/openapi"
 )
 
-// FuzzMessages: whatever comes to the server, it answers, and not that something
-// went wrong on its side. The operations have no routes, for there is no database.
+// FuzzMessages verifies that the server answers whatever comes to it in JSON, with the ID exactly as it came, and not that
+// something went wrong on its side. The operations have no routes, for there is no database.
 func FuzzMessages(f *testing.F) {
 	for _, body := range []string{
 		hello, listTools, "", "{", "[]", "[" + listTools + "]", "null", `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
@@ -45,8 +46,13 @@ func FuzzMessages(f *testing.F) {
 		r.Header["Mcp-Protocol-Version"] = []string{version}
 		answer := httptest.NewRecorder()
 		engine.ServeHTTP(answer, r)
-		if text := answer.Body.String(); answer.Code >= 500 || strings.Contains(text, "went wrong on our side") {
+		text := answer.Body.String()
+		if answer.Code >= 500 || strings.Contains(text, "went wrong on our side") || text != "" && !json.Valid([]byte(text)) {
 			t.Errorf("%d %s", answer.Code, text)
+		}
+		m, _ := mcp.ParseMessage([]byte(body))
+		if len(m.ID) > 0 && text != "" && !strings.HasPrefix(text, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,`) {
+			t.Errorf("the ID %s is answered %d %s", m.ID, answer.Code, text)
 		}
 	})
 }
@@ -56,7 +62,7 @@ func FuzzMessages(f *testing.F) {
 func withoutDatabase(tb testing.TB) http.Handler {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	find := func(context.Context, []byte) (*domain.Caller, error) {
-		return &domain.Caller{Prefix: "key", AllClients: true}, nil
+		return &domain.Caller{Prefix: "key", AllClients: true, Scopes: []domain.Scope{domain.Read, domain.Write}}, nil
 	}
 	edge := ginop.NewEdge(ginop.Config{
 		Keys: ginop.NewKeys(find, domain.SystemClock{}, false), Log: log,

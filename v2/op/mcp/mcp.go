@@ -43,7 +43,7 @@ type Config struct {
 	Secret []byte
 	// ReadOnly lists only tools that read, and refuses others, in every session.
 	ReadOnly bool
-	// Origins are the origins of pages whose scripts may use the server; see the function Origins.
+	// Origins are the origins of pages whose scripts may use the server; see the functions Origins and ParseOrigin.
 	Origins []string
 	// GuideNames are the names of the guides in display order. Guide returns the text of one.
 	GuideNames []string
@@ -134,7 +134,7 @@ func (s *Server) addTools() error {
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
 		s.tools = append(s.tools, s.byName[name])
 	}
-	for _, name := range defaultToolsets {
+	for _, name := range DefaultToolsets {
 		s.defaults[name] = true
 	}
 	return nil
@@ -144,6 +144,7 @@ func (s *Server) addTools() error {
 const instructions = "Tools of the Partner API: clients of a partner of a security awareness training service, " +
 	"their users, risk and training. Ids are opaque: take them from lists. A tool that lists returns a page of at most " +
 	"limit rows, 100 unless asked: for the next, call it again with the same arguments and cursor set to next_cursor. " +
+	"null, or an empty text for an optional argument, is as if the argument were absent. " +
 	"Where tools have no output schemas, a page is text with a line for each row and tabs between columns; fields names " +
 	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] gives rows in JSON. Risk scores go from 0 to 1000, " +
 	"and low is risky. An error is a JSON object with a code, a message and, where arguments are wrong, their names. Give " +
@@ -169,8 +170,8 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 	return server
 }
 
-// toolsPage is the page size of the tool list. The usual toolsets fit on one page, as many agents read no other.
-const toolsPage = 30
+// toolsPage is the page size of the tool list. All tools fit on one page, as many agents read no other.
+const toolsPage = 100
 
 // toolsOf returns a page, in JSON, of the tools that a view shows, by name. after is the last name of the previous
 // page, empty for the first; next is the last name of this page, empty if no tools follow.

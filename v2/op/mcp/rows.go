@@ -20,14 +20,14 @@ const fieldsArgument = "fields"
 // everyField requests rows in JSON with all fields.
 const everyField = "*"
 
-// formatCompact formats a page as text. fields are the columns that the caller requested; nil means the operation's
+// formatCompact formats a page as text. fields are the columns that the caller requested; none means the operation's
 // Columns. An answer that is no page is returned unchanged.
 func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
 	columns := t.operation.Meta().Columns
 	if columns == nil {
 		return body, nil
 	}
-	if fields != nil {
+	if len(fields) > 0 {
 		columns = fields
 	}
 	page := listing{Data: newTable(columns)}

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"strings"
 	"testing"
 
 	"partnerapi/v2/op/mcp"
@@ -34,6 +35,25 @@ func TestTable(t *testing.T) {
 	for _, wrong := range []string{"null", "{}", `[{"name":1]`, `["name"`} {
 		if got, err := mcp.Table(wrong, "name"); err == nil {
 			t.Errorf("%s is the table %q", wrong, got)
+		}
+	}
+}
+
+// TestPresent verifies what is left of a value without the members that count as absent, and that the work is in
+// proportion to the value, however deeply it is nested: a copy on each level would make 5 GB of the last case.
+func TestPresent(t *testing.T) {
+	t.Parallel()
+	const schema = `{"properties":{"a":{},"b":{"properties":{"x":{},"y":{}},"required":["y"]},"c":{"items":{"properties":{"z":{}}}}},"required":["b"]}`
+	deep := strings.Repeat(`{"a":`, 5000) + `"` + strings.Repeat("x", 1<<20) + `"` + strings.Repeat("}", 5000)
+	for value, want := range map[string]string{
+		`{"a":null,"b":{},"c":[]}`:                                       `{"b":{},"c":[]}`,
+		`{"a":"","b":{"x":"","y":""},"c":[{"z":""},null,"",[]]}`:         `{"b":{"y":""},"c":[{},null,"",[]]}`,
+		`{ "b" : { "y" : null , "w" : "" , "v" : [ { "u" : null } ] } }`: `{"b":{"w":"","v":[{}]}}`,
+		`{"a":1,"a":null,"b":"","\u0061":"\u0041"}`:                      `{"a":1,"b":"","a":"\u0041"}`,
+		`null`: `null`, `""`: `""`, `[]`: `[]`, `{}`: `{}`, `12345678901234567890.5`: `12345678901234567890.5`, deep: deep,
+	} {
+		if got, err := mcp.Present(schema, value); err != nil || got != want {
+			t.Errorf("%.100s: got %.100s %v, want %.100s", value, got, err, want)
 		}
 	}
 }

@@ -28,6 +28,10 @@ type tool struct {
 	Name      string
 	operation op.Declaration
 	arguments map[string]argument
+	// input is the shape of the arguments, which is that of withoutSchemas.
+	input *shape
+	// nullable are the members of the body that the argument clear may name.
+	nullable []string
 	// fields are the paths that the rows of a page have; nil if the output is no page.
 	fields map[string]bool
 	// withSchemas is the tool in JSON for callers who request schemas, and withoutSchemas for others.
@@ -50,10 +54,15 @@ const (
 	inBody
 	inHeader
 	inResult // selects which fields are shown
+	inClear  // names members of the body to set to null
 )
 
-// idempotencyKey is the argument for the header Idempotency-Key.
-const idempotencyKey = "idempotency_key"
+const (
+	// idempotencyKey is the argument for the header Idempotency-Key.
+	idempotencyKey = "idempotency_key"
+	// clearArgument is the argument of updates that names the fields to set to null, as null counts as absent.
+	clearArgument = "clear"
+)
 
 // toolName returns the name of an operation's tool.
 func toolName(o op.Declaration) string { return strings.ReplaceAll(o.Meta().ID, ".", "_") }
@@ -85,6 +94,9 @@ func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 		output = described.Responses.Value(strconv.Itoa(o.Meta().Status)).Value.Content.Get("application/json").Schema
 	}
 
+	if members, err = t.addClear(members); err != nil {
+		return nil, err
+	}
 	if t.withSchemas, err = t.encode(members, output); err != nil {
 		return nil, err
 	}
@@ -100,8 +112,42 @@ func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 	return t, err
 }
 
-// encode returns the tool in JSON, without an output schema if output is nil. To be short, the input schema has no
-// examples, and no patterns and upper bounds of lengths, which the error of a rejected call names anyway.
+// addClear adds the argument clear to the members of an update's input, if fields of its body are nullable. These may not
+// be within objects of the body, which the argument could not name.
+func (t *tool) addClear(members []openapi.Member) ([]openapi.Member, error) {
+	if t.operation.Meta().Method != http.MethodPatch {
+		return members, nil
+	}
+	var names []any
+	for _, m := range members {
+		if t.arguments[m.Name].in != inBody {
+			continue
+		}
+		if isNullable(m.Schema.Value) {
+			t.nullable, names = append(t.nullable, m.Name), append(names, m.Name)
+		}
+		for name, inner := range m.Schema.Value.Properties {
+			if isNullable(inner.Value) {
+				return nil, fmt.Errorf("%s.%s is nullable, which %s cannot name", m.Name, name, clearArgument)
+			}
+		}
+	}
+	if names == nil {
+		return members, nil
+	}
+	t.arguments[clearArgument] = argument{in: inClear, kind: openapi3.TypeArray}
+	schema := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema().WithEnum(names...))
+	schema.Description = "The fields to empty."
+	return append(members, openapi.Member{Name: clearArgument, Schema: schema.NewRef()}), nil
+}
+
+// isNullable reports whether a schema allows null.
+func isNullable(s *openapi3.Schema) bool {
+	isNull := func(ref *openapi3.SchemaRef) bool { return ref.Value.Type.Is(openapi3.TypeNull) }
+	return s.Type.Includes(openapi3.TypeNull) || slices.ContainsFunc(s.AnyOf, isNull)
+}
+
+// encode returns the tool in JSON, without an output schema if output is nil, and sets t.input.
 func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]byte, error) {
 	input, err := openapi.ClosedObject(members)
 	if err != nil {
@@ -109,10 +155,15 @@ func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]b
 	}
 	m := t.operation.Meta()
 	out := sdk.Tool{Name: t.Name, Description: descriptionOf(m), Annotations: annotationsOf(m)}
-	text, err := openapi.JSONSchema(input.NewRef(), func(s *openapi3.Schema) {
-		s.Examples, s.Pattern, s.MaxLength, s.MaxItems = nil, "", nil, nil
-	})
+	text, err := openapi.JSONSchema(input.NewRef(), simplifyInput)
 	if err != nil {
+		return nil, fmt.Errorf("its input: %w", err)
+	}
+	if len(members) == 0 { // the encoder omits empty properties
+		text = []byte(`{"type":"object","properties":{},"additionalProperties":false}`)
+	}
+	t.input = &shape{}
+	if err := json.Unmarshal(text, t.input); err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
 	}
 	out.InputSchema = json.RawMessage(text)
@@ -123,6 +174,28 @@ func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]b
 		out.OutputSchema = json.RawMessage(text)
 	}
 	return json.Marshal(out)
+}
+
+// simplifyInput removes from a schema of the input what takes room or what models' vendors reject, and the errors of
+// rejected calls name anyway. TestVendors has the vendors' rules. A default goes into the description. Null, which
+// counts as absent, is no type of its own.
+func simplifyInput(s *openapi3.Schema) {
+	s.Examples, s.Pattern, s.MinLength, s.MaxLength, s.MaxItems, s.UniqueItems, s.MinProps = nil, "", 0, nil, nil, false, 0
+	if s.Format != "date-time" {
+		s.Format = ""
+	}
+	s.Description = strings.TrimSuffix(s.Description, " Null clears it.")
+	if s.Default != nil {
+		s.Description = strings.TrimSpace(fmt.Sprintf("%s Default: %v.", s.Description, s.Default))
+		s.Default = nil
+	}
+	if len(s.AnyOf) == 2 && isNullable(s) {
+		s.AnyOf, s.AllOf = nil, s.AnyOf[:1] // a part alone is merged into s
+	}
+	if len(s.Type.Slice()) > 1 {
+		s.Type = &openapi3.Types{s.Type.Slice()[0]}
+	}
+	s.Enum = slices.DeleteFunc(slices.Clone(s.Enum), func(value any) bool { return value == nil })
 }
 
 // addFields sets the fields of the tool if its output is a page: the paths that rows have, and everyField. It fails
@@ -187,7 +260,7 @@ func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 }
 
 // members returns the parameters of the path and the query, the members of the body and, for a POST, idempotency_key as
-// members of one object, and adds them to t.arguments. Self-evident parameters lose their description. It does not
+// members of one object, and adds them to t.arguments. Self-evident parameters lose description and default. It does not
 // reject members of the same name; ClosedObject does.
 func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) {
 	var members []openapi.Member
@@ -203,7 +276,7 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 			schema = enum
 		}
 		if schema.Description = p.Description; isSelfEvident(p) {
-			schema.Description = ""
+			schema.Description, schema.Default = "", nil
 		}
 		if schema.Type == nil || len(*schema.Type) != 1 {
 			return nil, fmt.Errorf("%s has no type of its own", p.Name)
@@ -249,8 +322,8 @@ func pagingDoc(field string) string {
 // Toolsets are the operations by resource. A caller may select some of them, so that an agent reads only the
 // descriptions of the tools that it needs.
 
-// defaultToolsets are the toolsets of a caller who names none (decisions 12).
-var defaultToolsets = []string{"key", "clients", "users", "risk", "training", "phishing", "reports"}
+// DefaultToolsets are the toolsets of a caller who names none (decisions 12).
+var DefaultToolsets = []string{"key", "clients", "users", "risk", "training", "phishing", "reports"}
 
 // allToolsets is the name for all toolsets.
 const allToolsets = "all"

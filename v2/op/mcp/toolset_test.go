@@ -33,7 +33,7 @@ func TestToolsets(t *testing.T) {
 			message := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":%q}}`, cursor)
 			a := w.sendTo(mcp.Path+query, "POST", message, append(headers, "X-API-Key", w.tenant.Key)...)
 			page := a.reply(t).Result
-			if len(page.Tools) == 0 || len(page.Tools) > 30 {
+			if len(page.Tools) == 0 || len(page.Tools) > 100 {
 				t.Fatalf("%d %.300s", a.Status, a.Body)
 			}
 			for _, tool := range page.Tools {
@@ -117,6 +117,21 @@ func TestCompact(t *testing.T) {
 	var user struct{ ID domain.UserID }
 	if err := json.Unmarshal([]byte(row), &user); err != nil || user.ID != w.user.ID {
 		t.Errorf("%v: %s", err, row)
+	}
+
+	usual := parameterText(w.call(session, "users_list", map[string]any{"client_id": client, "limit": 1}))
+	for _, none := range []any{[]string{}, []string{""}, "", nil} {
+		if text := parameterText(w.call(session, "users_list", map[string]any{"client_id": client, "limit": 1, "fields": none})); text != usual {
+			t.Errorf("the fields %q: %s", none, text)
+		}
+	}
+	repeated := w.call(session, "users_list", map[string]any{"client_id": client, "limit": 1, "fields": []string{"risk.score", "email", "email", "risk", "risk.grade", "email"}})
+	if head, _, _ := strings.Cut(parameterText(repeated), "\n"); head != "email\trisk" {
+		t.Errorf("repeated fields have the columns %q", head)
+	}
+	structured := w.connect(w.tenant.Key, "?schemas=1")
+	if out := w.call(structured, "users_list", map[string]any{"client_id": client, "fields": []string{}}); out.IsError {
+		t.Errorf("no fields of a structured result: %s", parameterText(out))
 	}
 
 	wrong := w.call(session, "users_list", map[string]any{"client_id": client, "fields": []string{"email", "score"}})

@@ -1,0 +1,312 @@
+package mcp
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"partnerapi/domain"
+)
+
+// callParts are the arguments of a call, split into the parts of a request.
+type callParts struct {
+	path, header map[string]string
+	query        url.Values
+	fields       []string     // the fields of a row to show; empty for the tool's columns
+	clear        []string     // the members of the body to set to null
+	body         bytes.Buffer // the members of the body's object, without braces
+	faults       []domain.FieldError
+	given        map[string]bool // the arguments that were given, except members of the body
+	members      map[string]bool // the members of the body that were given
+	structured   bool            // whether the result is structured, with all fields
+}
+
+// fault adds a fault of an argument.
+func (p *callParts) fault(field, message string) {
+	p.faults = append(p.faults, domain.FieldError{Field: field, Message: message})
+}
+
+// parseArguments parses the arguments (an object, nothing or null) into the parts of a request. If structured is true,
+// the result will be structured content with all fields, so the argument that selects fields is unknown.
+//
+// Models that must name every argument send null, "" or [] for those that they do not use. So null counts as absent, at
+// every level, as do an empty text for an optional argument and an empty list of fields (decisions 12).
+func (t *tool) parseArguments(arguments []byte, structured bool) *callParts {
+	p := &callParts{structured: structured, path: map[string]string{}, header: map[string]string{}, query: url.Values{}}
+	p.given, p.members = map[string]bool{}, map[string]bool{}
+	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
+		return p
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowDuplicateNames(true)) // parseMembers reports them
+	if dec.PeekKind() != '{' {
+		p.fault("arguments", "must be a JSON object")
+		return p
+	}
+	if err := t.parseMembers(dec, p); err != nil {
+		p.fault("arguments", "must be valid JSON in UTF-8")
+	}
+	t.clearMembers(p)
+	return p
+}
+
+// parseMembers reads the members of an object. Members of the body are passed on for the operation to decode, without
+// what counts as absent in them; so are unknown members, if the operation has a body. An error means that the object is
+// not valid JSON.
+func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		arg, known := t.arguments[name]
+		if t.input.omits(name, value) || arg.in == inResult && isEmptyList(value) {
+			continue
+		}
+		known = known && (arg.in != inResult || !p.structured) // a structured result has all fields
+		switch {
+		case known && arg.in == inBody, !known && t.operation.Input().Body != nil:
+			again := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true)) // the operation reports them
+			p.addMember(name, t.input.Properties[name].appendPresent(nil, again))
+		case !known:
+			p.fault(name, "is unknown")
+		case p.given[name]:
+			p.fault(name, "must be given once")
+		default:
+			p.given[name] = true
+			if p.setParameter(name, arg, value); arg.in == inResult && t.checkFields(p) {
+				p.fields = outermost(p.fields)
+			}
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// shape is what an input schema says of a value.
+type shape struct {
+	Properties map[string]*shape
+	Required   []string
+	Items      *shape
+}
+
+// omits reports whether a member of an object counts as absent: it is null, or empty and an optional text.
+func (s *shape) omits(name string, value jsontext.Value) bool {
+	if value.Kind() == 'n' {
+		return true
+	}
+	isOptional := s != nil && s.Properties[name] != nil && !slices.Contains(s.Required, name)
+	return isOptional && string(value) == `""`
+}
+
+// appendPresent appends the next value of dec without the members that count as absent, at every level. The elements of
+// an array all count: a list that became empty might mean everyone. s is nil for a value that the schema does not know.
+// The value must be valid JSON, so that no read fails.
+func (s *shape) appendPresent(out []byte, dec *jsontext.Decoder) []byte {
+	kind := dec.PeekKind()
+	if kind != '{' && kind != '[' {
+		value, _ := dec.ReadValue()
+		return append(out, value...)
+	}
+	_, _ = dec.ReadToken()
+	out = append(out, byte(kind))
+	for isFirst := true; dec.PeekKind() != '}' && dec.PeekKind() != ']'; {
+		before, name := len(out), ""
+		if !isFirst {
+			out = append(out, ',')
+		}
+		if kind == '{' {
+			token, _ := dec.ReadToken()
+			name = token.String()
+			out = append(appendName(out, name), ':')
+		}
+		at := len(out)
+		out = s.of(kind, name).appendPresent(out, dec)
+		if kind == '{' && s.omits(name, out[at:]) {
+			out = out[:before]
+			continue
+		}
+		isFirst = false
+	}
+	_, _ = dec.ReadToken()
+	return append(out, byte(kind)+2) // in ASCII, what closes follows two places after what opens
+}
+
+// of returns the shape of a member of an object, or of the elements of an array; nil if the schema does not know it.
+func (s *shape) of(kind jsontext.Kind, name string) *shape {
+	switch {
+	case s == nil:
+		return nil
+	case kind == '[':
+		return s.Items
+	}
+	return s.Properties[name]
+}
+
+// appendName appends the name of a member as a JSON string.
+func appendName(out []byte, name string) []byte {
+	quoted, _ := jsontext.AppendQuote(out, name) // never fails: the decoder checked that name is UTF-8
+	return quoted
+}
+
+// isEmptyList reports whether a value is an array without elements.
+func isEmptyList(value jsontext.Value) bool {
+	return value.Kind() == '[' && len(bytes.TrimSpace(value[1:len(value)-1])) == 0
+}
+
+// addMember appends a member to the body.
+func (p *callParts) addMember(name string, value jsontext.Value) {
+	p.members[name] = true
+	if p.body.Len() > 0 {
+		p.body.WriteByte(',')
+	}
+	p.body.Write(appendName(nil, name))
+	p.body.WriteByte(':')
+	p.body.Write(value)
+}
+
+// clearMembers sets the members of the body to null that the argument clear names. It adds a fault for the first name
+// that is none of a nullable member, and for one of a member that has a value too.
+func (t *tool) clearMembers(p *callParts) {
+	slices.Sort(p.clear)
+	for _, name := range slices.Compact(p.clear) {
+		switch {
+		case !slices.Contains(t.nullable, name):
+			p.fault(clearArgument, fmt.Sprintf("%q cannot be cleared; only %s can", name, strings.Join(t.nullable, " and ")))
+			return
+		case p.members[name]:
+			p.fault(clearArgument, fmt.Sprintf("%q has a value too; clear it or set it", name))
+			return
+		}
+		p.addMember(name, jsontext.Value("null"))
+	}
+}
+
+// setParameter adds an argument to its part of the request, as text, or a fault if it is of another type.
+func (p *callParts) setParameter(name string, arg argument, value jsontext.Value) {
+	text, message := parameterText(arg.kind, value)
+	switch {
+	case message != "":
+		p.fault(name, message)
+	case arg.in == inPath:
+		p.path[name] = text
+	case arg.in == inQuery:
+		p.query.Set(name, text)
+	case arg.in == inResult:
+		p.fields = splitList(text)
+	case arg.in == inClear:
+		p.clear = splitList(text)
+	default: // inHeader
+		p.header[name] = text
+	}
+}
+
+// parameterText formats a JSON value as the text of a parameter of an OpenAPI type. If the value is of another type,
+// message says what it must be.
+func parameterText(openAPIType string, value jsontext.Value) (text, message string) {
+	kind := value.Kind()
+	switch openAPIType {
+	case openapi3.TypeInteger:
+		return integerText(value)
+	case openapi3.TypeNumber:
+		if kind != '0' {
+			return "", "must be a number"
+		}
+	case openapi3.TypeBoolean:
+		if kind != 't' && kind != 'f' {
+			return "", "must be true or false"
+		}
+	case openapi3.TypeArray:
+		return listText(value)
+	default:
+		if kind != '"' {
+			return "", "must be a string"
+		}
+		unquoted, err := jsontext.AppendUnquote(nil, value)
+		if err != nil {
+			return "", "must be a string"
+		}
+		return string(unquoted), ""
+	}
+	return string(value), ""
+}
+
+// integerText formats a number without a fraction as a parameter: JSON Schema counts 5.0 and 5e0 as integers, and
+// languages with a single number type write them so.
+func integerText(value jsontext.Value) (text, message string) {
+	if value.Kind() == '0' && !bytes.ContainsAny(value, ".eE") {
+		return string(value), ""
+	}
+	n, err := strconv.ParseFloat(string(value), 64)
+	if value.Kind() != '0' || err != nil || n != math.Trunc(n) || math.Abs(n) > maxInteger {
+		return "", "must be an integer"
+	}
+	return strconv.FormatInt(int64(n), 10), ""
+}
+
+// maxInteger is the largest integer up to which a float64 is exact.
+const maxInteger = 1<<53 - 1
+
+// listText formats an array of strings as a comma-separated parameter. For any other value it returns a message.
+func listText(value jsontext.Value) (text, message string) {
+	var items []*string // null is no string
+	if value.Kind() != '[' || json.Unmarshal(value, &items) != nil || slices.Contains(items, nil) {
+		return "", "must be an array of strings"
+	}
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = *item
+	}
+	return strings.Join(out, ","), ""
+}
+
+// splitList splits the text of listText, without empty items.
+func splitList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// outermost returns the paths of fields without repetitions: each once, and none within another one, which shows it. So
+// no choice of fields makes a page larger than its JSON. There are few different paths, however many are named.
+func outermost(paths []string) []string {
+	var distinct, out []string
+	for _, path := range paths {
+		if !slices.Contains(distinct, path) {
+			distinct = append(distinct, path)
+		}
+	}
+	for _, path := range distinct {
+		shows := func(other string) bool { return strings.HasPrefix(path, other+".") }
+		if !slices.ContainsFunc(distinct, shows) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// checkFields reports whether rows have all requested fields. It adds a fault for the first that they do not have.
+func (t *tool) checkFields(p *callParts) bool {
+	for _, name := range p.fields {
+		if !t.fields[name] {
+			known := slices.Sorted(maps.Keys(t.fields))
+			p.fault(fieldsArgument, fmt.Sprintf("%q is no field; there are %s", name, strings.Join(known, ", ")))
+			return false
+		}
+	}
+	return true
+}
