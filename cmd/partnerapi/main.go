@@ -24,6 +24,7 @@ import (
 	"partnerapi/cmd/internal/remote"
 	"partnerapi/cmd/internal/v1cmd" // v1-line
 	"partnerapi/platform/mail"
+	"partnerapi/v2/op/mcp"
 )
 
 // version and commit are set when a release is built (-ldflags -X). Without commit, the Go tool's record of the commit is
@@ -125,7 +126,8 @@ func newParser(ctx context.Context, line *commands, s cli.Env, options ...kong.O
 		kong.Name("partnerapi"), kong.Description("The partner API of a security awareness training service."),
 		kong.DefaultEnvars("PARTNERAPI"), kong.Vars{
 			"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers),
-			"version": strings.TrimSuffix(versionText(), "\n"),
+			"toolsets": strings.Join(mcp.DefaultToolsets, ","),
+			"version":  strings.TrimSuffix(versionText(), "\n"),
 		},
 		kong.Writers(s.Out, s.Err), kong.UsageOnError(), kong.ExplicitGroups(groups), kong.ValueFormatter(briefHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.ProbeRedis(probeRedis)),

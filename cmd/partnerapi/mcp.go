@@ -19,9 +19,17 @@ func (s *service) mountMCP(address string, secret []byte) error {
 	if err != nil {
 		return err
 	}
+	origins := mcp.Origins(address, s.config.Listen)
+	for _, text := range s.config.MCPOrigins {
+		origin, err := mcp.ParseOrigin(text)
+		if err != nil {
+			return err
+		}
+		origins = append(origins, origin)
+	}
 	server, err := mcp.New(mcp.Config{
 		Operations: api.Operations, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
-		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: mcp.Origins(address, s.config.Listen),
+		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: origins,
 		Count: s.edge.Count, CountMessage: s.edge.CountMessage, Parse: s.edge.Parse, Envelope: s.edge.Envelope, Version: version, Log: s.log,
 		GuideNames: guideOrder(), Guide: func(name string) ([]byte, error) {
 			text, err := fs.ReadFile(docs.Guides(), name+".md")

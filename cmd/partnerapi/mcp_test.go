@@ -71,6 +71,34 @@ func TestMCP(t *testing.T) {
 		`partnerapi_key_requests_total{key="`+prefix(key)+`",version="mcp"} `)
 }
 
+// TestMCPOrigins verifies that scripts of the pages that --mcp-origins names may use the server, and of no others.
+func TestMCPOrigins(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	r := serving(t, flag, "--release=latest", "--demo", "--mcp-origins=https://app.example.com,http://localhost:6274")
+	for origin, want := range map[string]int{
+		"https://app.example.com": http.StatusNoContent, "http://localhost:6274": http.StatusNoContent, r.address: http.StatusNoContent,
+		"https://other.example.com": http.StatusForbidden,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, r.address+mcp.Path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Origin", origin)
+		request.Header.Set("Access-Control-Request-Method", http.MethodPost)
+		a, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
+		if got := a.Header.Get("Access-Control-Allow-Origin"); a.StatusCode != want || (got == origin) != (want == http.StatusNoContent) {
+			t.Errorf("%s: %d, allowed is %q", origin, a.StatusCode, got)
+		}
+	}
+	refused(t, 2, []string{"serve", flag, "--mcp-origins=https://app.example.com/"}, "--mcp-origins", "is no origin")
+	refused(t, 2, []string{"serve", flag, "--mcp-origins=*"}, "--mcp-origins", "is no origin")
+}
+
 // TestBridge: what was asked before the input ended is answered. The bridge says why it
 // cannot work, and ends.
 func TestBridge(t *testing.T) {
@@ -89,6 +117,17 @@ func TestBridge(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, &errs, &out)
 	}
 	says(t, out.String(), `"id":1,`, `"id":"two",`, `"id":3,`, `clients_list`, `read-only`)
+
+	// A batch, and a line that is no JSON, are refused; the bridge continues.
+	lines = []string{"[" + lines[0] + "]", "no JSON", `{"jsonrpc":"2.0","id":9007199254740993,"method":"no/such"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":9223372036854775807,"method":"tools/list"}`}
+	out.Reset()
+	code = run(t.Context(), []string{"mcp", "--url=" + r.address, "--key=pk_demo_all"}, strings.NewReader(strings.Join(lines, "\n")+"\n"), &out, &errs)
+	if code != 0 || errs.Len() > 0 || strings.Count(out.String(), "\n") != len(lines) {
+		t.Fatalf("exit %d: %s%s", code, &errs, &out)
+	}
+	says(t, out.String(), `"id":null,"error":{"code":-32600,"message":"batches are not accepted`, `"id":null,"error":{"code":-32700,`,
+		`"id":9007199254740993,"error":{"code":-32601,`, `"error":{"code":-32600,"message":"id must`, `"id":9223372036854775807,"result":{`)
 
 	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=wrong"}, r.address, "refuses the key")
 	refused(t, 1, []string{"mcp", "--url=" + former.address, "--key=pk_demo_all"}, "needs release "+mcp.Since.String())

@@ -13,6 +13,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/mcp"
 )
 
 // ServeFlags configure the API server; doctor has them too.
@@ -28,6 +29,7 @@ type ServeFlags struct {
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
 	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Their opens and clicks are not counted. The list replaces the built-in one, which is Microsoft's and Proofpoint's."`
 	MCPReadOnly    bool          `name:"mcp-read-only" help:"Show agents (/mcp) only the tools that read, and refuse the others."`
+	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages of the public URL always may."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
 	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
 	SupportURL     string        `name:"support-url" placeholder:"URL" help:"Where partners get help: an https address or mailto:. The pages and the OpenAPI documents name it."`
@@ -50,6 +52,11 @@ func (c ServeFlags) Check() error {
 	}
 	if _, err := phishing.ParseNetworks(c.ScannerNets); err != nil {
 		return fmt.Errorf("--scanner-networks: %w", err)
+	}
+	for _, origin := range c.MCPOrigins {
+		if _, err := mcp.ParseOrigin(origin); err != nil {
+			return fmt.Errorf("--mcp-origins: %w", err)
+		}
 	}
 	if u, err := url.Parse(c.SupportURL); c.SupportURL != "" &&
 		(err != nil || (u.Scheme != "mailto" || u.Opaque == "") && (u.Scheme != "https" || u.Host == "")) {

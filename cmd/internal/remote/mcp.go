@@ -26,7 +26,7 @@ type MCP struct {
 	KeyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
 	ReadOnly bool   `name:"read-only" env:"-" help:"Show only the tools that read."`
-	Toolsets string `env:"-" placeholder:"NAMES" help:"The toolsets to show, separated by commas, or all. Default: clients,users,risk,training,phishing,reports."`
+	Toolsets string `env:"-" placeholder:"NAMES" help:"The toolsets to show, separated by commas, or all. Default: ${toolsets}."`
 	Schemas  bool   `env:"-" help:"Show tools with output schemas, and results with structured content."`
 }
 
@@ -59,11 +59,7 @@ func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.URL, err)
 	}
-	stdio, err := (&sdk.IOTransport{Reader: io.NopCloser(s.In), Writer: nopCloser{output.ForJSON(s.Out)}}).Connect(ctx)
-	if err != nil {
-		return fmt.Errorf("read standard input: %w", err)
-	}
-	b := &bridge{stdio: stdio, server: server, transport: transport, log: s.Err, waiting: map[jsonrpc.ID]bool{}}
+	b := &bridge{stdio: newStdio(s.In, output.ForJSON(s.Out)), server: server, transport: transport, log: s.Err}
 	return b.run(ctx)
 }
 
@@ -126,23 +122,16 @@ func (c *versionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// nopCloser is a writer whose Close does nothing.
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
 // bridge relays messages between stdio, the standard streams, and server, the service's MCP server. Of a message it
 // reads only which call it makes or answers.
 type bridge struct {
-	stdio, server sdk.Connection
-	transport     *versionTransport
-	log           io.Writer
+	stdio     *stdio
+	server    sdk.Connection
+	transport *versionTransport
+	log       io.Writer
 
 	pending sync.WaitGroup // calls without an answer
-	mu      sync.Mutex
-	// waiting are the pending calls; initial is the id of the call initialize.
-	waiting map[jsonrpc.ID]bool
-	initial jsonrpc.ID
+	initial atomic.Value   // the jsonrpc.ID of the latest call initialize
 }
 
 // run relays messages until the input ends and all calls are answered, or until ctx ends. It fails if the connection to
@@ -188,8 +177,9 @@ func (b *bridge) relayInput(ctx context.Context) {
 			b.send(ctx, m, jsonrpc.ID{}) // the zero ID: no call
 			continue
 		}
-		b.expect(request)
+		b.pending.Add(1)
 		if request.Method == "initialize" {
+			b.initial.Store(request.ID)
 			b.send(ctx, m, request.ID)
 			continue
 		}
@@ -201,36 +191,28 @@ func (b *bridge) relayInput(ctx context.Context) {
 	}
 }
 
-// expect records a call as pending, unless a call with its id is pending already. It also records the id of the call
-// initialize, for the method answer.
-func (b *bridge) expect(call *jsonrpc.Request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.waiting[call.ID] {
-		b.waiting[call.ID] = true
-		b.pending.Add(1)
-	}
-	if call.Method == "initialize" {
-		b.initial = call.ID
-	}
-}
+// rejectedByTransport is the code of the SDK's error for a response that is none of JSON-RPC, such as a 429.
+const rejectedByTransport = -32005
 
-// send sends a message to the server. If that fails and call is the id of a call, it answers the call with an error, so
-// that the caller does not wait.
+// send sends a message to the server. If that fails and call is the id of a call, it answers the call with the server's
+// error or, if it has none, another one, so that the caller does not wait.
 func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	err := b.server.Write(ctx, m)
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(b.log, "partnerapi:", err)
+	failure, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || failure.Code == rejectedByTransport {
+		fmt.Fprintln(b.log, "partnerapi:", err)
+		failure = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the service could not be asked: " + err.Error()}
+	}
 	if call.IsValid() {
-		b.answer(ctx, &jsonrpc.Response{ID: call, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the service could not be asked: " + err.Error(),
-		}})
+		b.answer(&jsonrpc.Response{ID: call, Error: failure})
 	}
 }
 
-// relayServer writes the server's messages to the standard output until the connection ends, and returns why it ended.
+// relayServer writes the server's answers to the standard output until the connection ends, and returns why it ended.
+// The server sends nothing else.
 func (b *bridge) relayServer(ctx context.Context) error {
 	for {
 		m, err := b.server.Read(ctx)
@@ -238,22 +220,15 @@ func (b *bridge) relayServer(ctx context.Context) error {
 			return err
 		}
 		if response, ok := m.(*jsonrpc.Response); ok {
-			b.answer(ctx, response)
-			continue
-		}
-		if err := b.stdio.Write(ctx, m); err != nil {
-			return fmt.Errorf("write standard output: %w", err)
+			b.answer(response)
 		}
 	}
 }
 
 // answer writes an answer to the standard output; it drops one to a call that is not pending. From the answer to the
 // call initialize it takes the protocol version for later requests.
-func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
-	b.mu.Lock()
-	isPending := b.waiting[response.ID]
-	delete(b.waiting, response.ID)
-	if response.ID == b.initial && response.Error == nil {
+func (b *bridge) answer(response *jsonrpc.Response) {
+	if response.ID == b.initial.Load() && response.Error == nil {
 		var result struct {
 			ProtocolVersion string `json:"protocolVersion"`
 		}
@@ -261,12 +236,11 @@ func (b *bridge) answer(ctx context.Context, response *jsonrpc.Response) {
 			b.transport.version.Store(result.ProtocolVersion)
 		}
 	}
-	b.mu.Unlock()
-	if !isPending {
-		return
+	wasPending, err := b.stdio.Answer(response)
+	if err != nil {
+		fmt.Fprintln(b.log, "partnerapi:", err)
 	}
-	defer b.pending.Done()
-	if err := b.stdio.Write(ctx, response); err != nil {
-		fmt.Fprintln(b.log, "partnerapi: write standard output:", err)
+	if wasPending {
+		b.pending.Done()
 	}
 }
