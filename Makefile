@@ -106,6 +106,7 @@ lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/release && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
+	cd tools/mcpgo && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
 lint-more: ## run golangci-lint (.golangci.yml); it takes minutes to compile
@@ -189,7 +190,7 @@ tools/npm/node_modules/.package-lock.json: tools/npm/package-lock.json
 
 scripts: tools/npm/node_modules/.package-lock.json ## install what make contract runs of npm's registry, where it is not there
 
-contract: postgres ## lint the OpenAPI documents, run programs with the clients made from them, and see the pages in Chromium
+contract: postgres ## lint the OpenAPI documents, run programs with the clients made from them and with agents' clients, and see the pages in Chromium
 	@GO='$(GO)' tools/contract.sh
 
 baseline: ## keep the OpenAPI documents of today as served, and those of RELEASES ('2.3')

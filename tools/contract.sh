@@ -85,11 +85,13 @@ mkdir -p out/defaults
 quietly $GO vet ./out/guide/go ./out/defaults
 echo "the programs of the guide to generated clients compile, as does a Go client with the defaults"
 $GO build -o "$out/bin/" ./client ./program ./demonstration
+$GO -C mcpgo build -o "$out/bin/mcpgo" .
 "$out/bin/client" "$documents/v2-$latest.yaml" ../v2/api/examples "$documents/v1.yaml" ../v1compat/examples
 programs=("$out/bin/program")
 for name in openapi-typescript hey-api orval; do
 	programs+=("node out/programs/js/npm/programs/$name.js")
 done
+programs+=("$out/bin/mcpgo $out/partnerapi")
 # Others hook in with a folder that has a check.mjs, which is given the program.
 for check in npm/*/check.mjs; do
 	if [ "$check" != npm/typescript/check.mjs ]; then
