@@ -35,6 +35,7 @@ func TestMicrosoft(t *testing.T) {
 	d.Put(directorytest.Account{ID: "id-045", First: "No", Last: "Mail", Department: "Sales", Title: "Chief", Language: "es", Disabled: true})
 	m := microsoft(t, d)
 	m.SetPageSize(30)
+	m.Behave(directorytest.Behavior{Minimal: true})
 	s, _ := source(t, domain.Microsoft, m, "")
 
 	pages := mustRead(t, s, "")

@@ -4,7 +4,6 @@ package directory_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"partnerapi/db/dirsync"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/directory/directorytest"
@@ -203,33 +201,5 @@ func TestSyncOfAnySequence(t *testing.T) {
 			})
 			w.check()
 		})
-	}
-}
-
-// syncKilled runs a sync, whose process dies after each of the given number of steps.
-func (w *world) syncKilled(t *rapid.T, kills []int) {
-	lease, err := dirsync.Start(context.Background(), w.DB, w.client, true, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, steps := range kills {
-		ctx, kill := context.WithCancel(context.Background())
-		_, err := w.runner.Work(ctx, lease, func(int, int) {
-			if steps--; steps < 0 {
-				kill()
-			}
-		})
-		kill()
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		lease = w.claim()
-	}
-	run, err := w.runner.Work(context.Background(), lease, nil)
-	if err != nil || run.Status != domain.SyncCompleted {
-		t.Fatalf("the run ended as %+v, %v", run, err)
 	}
 }

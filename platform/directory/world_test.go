@@ -3,6 +3,7 @@ package directory_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -27,12 +28,13 @@ type world struct {
 	tenant v2test.Tenant
 	client domain.ClientID
 	runner *directory.Runner
+	log    *slog.Logger // of new runners
 	// sources are the directories by their settings' domain.
 	sources map[string]directory.Source
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{Harness: v2test.New(t, v2test.Options{Limits: v2test.Unlimited}), t: t, sources: map[string]directory.Source{}}
+	w := &world{Harness: v2test.New(t, v2test.Options{Limits: v2test.Unlimited}), t: t, sources: map[string]directory.Source{}, log: slog.New(slog.DiscardHandler)}
 	w.tenant = w.Tenant("Partner")
 	w.client = w.Client(w.tenant, "Client").ID
 	w.runner = w.newRunner(directory.Observer{})
@@ -50,8 +52,12 @@ func (w *world) newRunner(observer directory.Observer) *directory.Runner {
 		if string(credentials) != "secret" {
 			return nil, fmt.Errorf("the credentials are %q", credentials)
 		}
-		return w.sources[s.Domain], nil
-	}, slog.New(slog.DiscardHandler), observer)
+		source := w.sources[s.Domain]
+		if served, ok := source.(*served); ok { // a process remembers nothing of those before it
+			served.source = served.open()
+		}
+		return source, nil
+	}, w.log, observer)
 }
 
 func (w *world) must(err error) {
@@ -87,6 +93,43 @@ func (w *world) try(force bool) domain.SyncRun {
 	w.t.Helper()
 	run, err := w.runner.Start(context.Background(), w.client, force, nil)
 	w.must(err)
+	return run
+}
+
+// fataler is a test of testing or of rapid.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// syncKilled runs a sync whose process ends after each of the given numbers of steps, pages and batches, and requires it
+// to complete. What is left of the sync is claimed by the next process, with a source of its own.
+func (w *world) syncKilled(t fataler, kills ...int) domain.SyncRun {
+	t.Helper()
+	lease, err := dirsync.Start(context.Background(), w.DB, w.client, true /* force */, 0)
+	if err != nil {
+		t.Fatalf("start a run: %v", err)
+	}
+	for _, steps := range kills {
+		ctx, kill := context.WithCancel(context.Background())
+		run, err := w.runner.Work(ctx, lease, func(int, int) {
+			if steps--; steps < 0 {
+				kill()
+			}
+		})
+		kill()
+		switch {
+		case err == nil && run.Status == domain.SyncCompleted:
+			return run
+		case !errors.Is(err, context.Canceled):
+			t.Fatalf("the run ended as %+v, %v", run, err)
+		}
+		lease = w.claim()
+	}
+	run, err := w.runner.Work(context.Background(), lease, nil)
+	if err != nil || run.Status != domain.SyncCompleted {
+		t.Fatalf("the run ended as %+v: %s, %v", run, domain.OrZero(run.Error), err)
+	}
 	return run
 }
 
@@ -156,6 +199,8 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 type served struct {
 	*directorytest.Directory
 	vendor
+	// open connects to the server; source is the connection of the last run.
+	open   func() directory.Source
 	source directory.Source
 	// before, if not nil, is called before each page is handed over; an error is the source's.
 	before func(ctx context.Context, position string) error
@@ -163,21 +208,33 @@ type served struct {
 
 func serve(t *testing.T, provider domain.Directory, accounts ...directorytest.Account) *served {
 	t.Helper()
+	return servePart(t, provider, "", accounts...)
+}
+
+// servePart is serve for a group, or a domain.
+func servePart(t *testing.T, provider domain.Directory, part string, accounts ...directorytest.Account) *served {
+	t.Helper()
 	d := directorytest.New(accounts...)
 	var v vendor = microsoft(t, d)
 	if provider == domain.Google {
 		v = googleServer(t, d)
 	}
 	v.SetPageSize(2)
-	s, _ := source(t, provider, v, "")
-	return &served{Directory: d, vendor: v, source: s}
+	open := func() directory.Source {
+		s, _ := source(t, provider, v, part)
+		return s
+	}
+	return &served{Directory: d, vendor: v, open: open}
 }
+
+// graph is the server of Microsoft's directory.
+func (s *served) graph() *directorytest.Microsoft { return s.vendor.(*directorytest.Microsoft) }
 
 // Read reads from a position on.
 func (s *served) Read(ctx context.Context, position string) iter.Seq2[directory.Page, error] {
 	return func(yield func(directory.Page, error) bool) {
 		for page, err := range s.source.Read(ctx, position) {
-			if s.before != nil {
+			if s.before != nil && err == nil {
 				if failed := s.before(ctx, position); failed != nil {
 					yield(directory.Page{}, failed)
 					return

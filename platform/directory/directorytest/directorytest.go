@@ -18,7 +18,9 @@ type Account struct {
 	// Language is a tag such as fr-CA.
 	Language string
 	// OrgUnit is the path of Google's organizational unit; empty for the root.
-	OrgUnit         string
+	OrgUnit string
+	// NoMailbox means that Google has no mailbox for the address.
+	NoMailbox       bool
 	Disabled, Guest bool
 }
 
@@ -29,6 +31,8 @@ type Directory struct {
 	order    []string
 	accounts map[string]*entry
 	groups   map[string]group
+	// shown are the groups that lists of members show, while these lag behind; nil if they do not.
+	shown map[string]group
 
 	// byEmail are the present accounts, as of the change byEmailAt.
 	byEmail   []*entry
@@ -40,8 +44,13 @@ type entry struct {
 	Account
 	seq     int64
 	removed bool
+	// purged means that the account was deleted for good, and movedAt is when it was last removed or restored.
+	purged  bool
+	movedAt int64
 	// changed holds when the properties of Graph changed last that were set at some time.
 	changed map[string]int64
+	// before is the manager before the last change of the manager.
+	before string
 }
 
 type group struct {
@@ -56,7 +65,7 @@ func New(accounts ...Account) *Directory {
 	return d
 }
 
-// Put adds accounts, or replaces those with the same ids.
+// Put adds accounts, or replaces those with the same ids. It restores those that were removed.
 func (d *Directory) Put(accounts ...Account) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,26 +79,61 @@ func (d *Directory) Put(accounts ...Account) {
 		case e.Account == a && !e.removed:
 			continue
 		}
-		d.seq++
-		before := graphTexts(e.Account)
-		for name, value := range graphTexts(a) {
-			if value != before[name] || e.removed {
-				e.changed[name] = d.seq
-			}
-		}
-		e.Account, e.seq, e.removed = a, d.seq, false
+		d.put(e, a)
 	}
 }
 
-// Remove removes accounts.
-func (d *Directory) Remove(ids ...string) {
+// put replaces the account of an entry. The caller holds the lock.
+func (d *Directory) put(e *entry, a Account) {
+	d.seq++
+	before := graphProperties(e.Account)
+	for name, value := range graphProperties(a) {
+		_, wasSet := e.changed[name]
+		if value != before[name] || e.removed && wasSet {
+			e.changed[name] = d.seq
+		}
+	}
+	restored := e.removed
+	if e.Manager != a.Manager {
+		e.before = e.Manager
+	}
+	e.Account, e.seq, e.removed, e.purged = a, d.seq, false, false
+	if !restored {
+		return
+	}
+	e.movedAt = d.seq
+	for _, id := range d.order { // a restored manager's links come back
+		if report := d.accounts[id]; report.Manager == a.ID && !report.removed {
+			d.seq++
+			report.seq, report.changed["manager"] = d.seq, d.seq
+		}
+	}
+}
+
+// Remove removes accounts, which Put may restore.
+func (d *Directory) Remove(ids ...string) { d.remove(false /* for good */, ids) }
+
+// Purge removes accounts for good.
+func (d *Directory) Purge(ids ...string) { d.remove(true /* for good */, ids) }
+
+func (d *Directory) remove(forGood bool, ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, id := range ids {
-		if e := d.accounts[id]; e != nil && !e.removed {
+		if e := d.accounts[id]; e != nil && (!e.removed || forGood && !e.purged) {
 			d.seq++
-			e.seq, e.removed = d.seq, true
+			e.seq, e.movedAt, e.removed, e.purged = d.seq, d.seq, true, forGood
 		}
+	}
+}
+
+// LagGroups makes lists of members show the groups of now until lag is false.
+func (d *Directory) LagGroups(lag bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shown = nil
+	if lag {
+		d.shown = maps.Clone(d.groups)
 	}
 }
 
@@ -121,13 +165,16 @@ func (d *Directory) email(id string) string {
 	return ""
 }
 
-// members returns the accounts of a group and its nested groups, in the order in which they were added to the
-// directory. The caller holds the lock.
-func (d *Directory) members(id string) []*entry {
+// members returns the ids of a group's members, and of those of its nested groups. The caller holds the lock.
+func (d *Directory) members(id string) map[string]bool {
+	groups := d.groups
+	if d.shown != nil {
+		groups = d.shown
+	}
 	in := map[string]bool{}
 	var walk func(string)
 	walk = func(id string) {
-		for _, member := range d.groups[id].members {
+		for _, member := range groups[id].members {
 			if !in[member] {
 				in[member] = true
 				walk(member)
@@ -135,13 +182,7 @@ func (d *Directory) members(id string) []*entry {
 		}
 	}
 	walk(id)
-	var list []*entry
-	for _, id := range d.order {
-		if e := d.accounts[id]; in[id] && !e.removed {
-			list = append(list, e)
-		}
-	}
-	return list
+	return in
 }
 
 // sorted returns the accounts by address. The caller holds the lock.

@@ -156,7 +156,8 @@ func (g *Google) users(w http.ResponseWriter, r *http.Request) {
 // user returns an account in Google's format, without empty values.
 func (g *Google) user(e *entry) map[string]any {
 	user := map[string]any{
-		"kind": "admin#directory#user", "id": e.ID, "primaryEmail": e.Email, "suspended": e.Disabled, "archived": false,
+		"kind": "admin#directory#user", "id": e.ID, "primaryEmail": e.Email, "isMailboxSetup": !e.NoMailbox,
+		"suspended": e.Disabled, "archived": false,
 		"orgUnitPath": "/" + strings.TrimPrefix(e.OrgUnit, "/"),
 		"name":        map[string]any{"givenName": e.First, "familyName": e.Last, "fullName": e.First + " " + e.Last},
 	}

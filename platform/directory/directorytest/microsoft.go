@@ -2,6 +2,7 @@ package directorytest
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +18,36 @@ type Microsoft struct {
 	tenant, app, secret string
 	// generation is that of the links that are known.
 	generation int
+	behavior   Behavior
+}
+
+// Behavior is how a server answers where Graph's documentation allows several ways (see Documented). The zero value is
+// the plainest way.
+type Behavior struct {
+	// Absent leaves out properties that were never set, instead of returning null.
+	Absent bool
+	// Minimal returns only the changed properties of a changed account.
+	Minimal bool
+	// Apart returns the link to an account's manager in an entry of its own, on a later page.
+	Apart bool
+	// Reverse returns the accounts of a round in the other order.
+	Reverse bool
+	// EmptyPages returns an empty page before each page.
+	EmptyPages bool
+	// Removed returns removed accounts in the first round too.
+	Removed bool
+	// Repeat returns accounts that changed since the beginning of the first round once more, at its end; in that round
+	// with their changed properties only, if Minimal is set.
+	Repeat bool
+	// Location sends one with the 410 of an unknown link.
+	Location bool
+}
+
+// Behave makes the server answer in other ways from now on, links that it has issued included.
+func (m *Microsoft) Behave(b Behavior) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.behavior = b
 }
 
 // NewMicrosoft starts a server. The caller closes it.
@@ -66,10 +97,10 @@ func (m *Microsoft) ForgetPositions() {
 	m.generation++
 }
 
-func (m *Microsoft) current() int {
+func (m *Microsoft) current() (generation int, b Behavior) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.generation
+	return m.generation, m.behavior
 }
 
 func (m *Microsoft) token(w http.ResponseWriter, r *http.Request) {
@@ -90,23 +121,38 @@ func (m *Microsoft) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// stage is a part of a round.
+type stage int
+
+// The stages of the first round are these, in their order, and a round of changes has the last one only.
+const (
+	everyone stage = iota // every account
+	managers              // the links to managers, with Behavior.Apart
+	changes               // accounts that changed
+)
+
 // link is the content of the tokens in links.
 type link struct {
 	Generation int
 	Select     string
-	All        bool  // every account, from the place At on
+	Stage      stage
+	Count      int   // how many accounts the first round has, in their order
+	At         int   // the place in this order
 	From       int64 // the change after which the round begins
-	Since      int64 // changes after this one
-	Until      int64 // and not after this one; with All, the last before the round
-	At         int
+	Until      int64 // the change with which the round ends
+	After      int64 // the change behind which the stage of changes goes on; 0 for its beginning
+	Empty      bool  // an empty page was returned
 }
 
 // delta answers GET /users/delta.
 func (m *Microsoft) delta(w http.ResponseWriter, r *http.Request) {
 	m.directory.mu.Lock()
 	defer m.directory.mu.Unlock()
+	generation, b := m.current()
 	now := m.directory.seq
-	at := link{Generation: m.current(), Select: r.URL.Query().Get("$select"), All: true, Until: now}
+	at := link{
+		Generation: generation, Select: r.URL.Query().Get("$select"), Count: len(m.directory.order), From: now, Until: now,
+	}
 	skip, since := r.URL.Query().Get("$skiptoken"), r.URL.Query().Get("$deltatoken")
 	if token := skip + since; token != "" {
 		at = link{}
@@ -114,7 +160,10 @@ func (m *Microsoft) delta(w http.ResponseWriter, r *http.Request) {
 			refuse(w, http.StatusBadRequest, "Request_BadRequest", "Badly formed token.")
 			return
 		}
-		if at.Generation != m.current() {
+		if at.Generation != generation {
+			if b.Location {
+				w.Header().Set("Location", m.URL+"/v1.0/users/delta?$deltatoken=")
+			}
 			refuse(w, http.StatusGone, "SyncStateNotFound", "The sync state generation is not found; a full sync is needed.")
 			return
 		}
@@ -123,95 +172,191 @@ func (m *Microsoft) delta(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 
-	size := m.size(preferred(r), 200)
-	answer := map[string]any{"@odata.context": m.URL + "/v1.0/$metadata#users(" + at.Select + ")"}
-	var page []*entry
-	next, more := at, false
-	if at.All {
-		page, next.At, more = m.everyone(at.At, size)
-	} else {
-		page, next.Since, more = m.changes(at, size)
-	}
-	value := []any{}
-	for _, e := range page {
-		value = append(value, e.delta(at))
-	}
-	answer["value"] = value
+	value, next, more := m.page(at, b, m.size(preferred(r), 200))
+	answer := map[string]any{"@odata.context": m.URL + "/v1.0/$metadata#users(" + at.Select + ")", "value": value}
 	if more {
 		answer["@odata.nextLink"] = m.URL + "/v1.0/users/delta?" + url.Values{"$skiptoken": {seal(next)}}.Encode()
 	} else {
-		done := link{Generation: at.Generation, Select: at.Select, From: at.Until, Since: at.Until}
+		done := link{Generation: at.Generation, Select: at.Select, Stage: changes, From: next.Until}
 		answer["@odata.deltaLink"] = m.URL + "/v1.0/users/delta?" + url.Values{"$deltatoken": {seal(done)}}.Encode()
 	}
 	reply(w, http.StatusOK, answer)
 }
 
-// everyone returns a page of the accounts from an index on.
-func (m *Microsoft) everyone(at, size int) (page []*entry, next int, more bool) {
-	order := m.directory.order
-	for ; at < len(order) && len(page) < size; at++ {
-		if e := m.directory.accounts[order[at]]; !e.removed {
-			page = append(page, e)
+// page returns the page at a link, and the next link, which is valid if there are more pages.
+func (m *Microsoft) page(at link, b Behavior, size int) (value []any, next link, more bool) {
+	next, value = at, []any{}
+	if b.EmptyPages && !at.Empty {
+		next.Empty = true
+		return value, next, true
+	}
+	next.Empty = false
+	if at.Stage == changes {
+		value, next.After, more = m.changes(at, b, size)
+		return value, next, more
+	}
+
+	for ; next.At < at.Count && len(value) < size; next.At++ {
+		i := next.At
+		if b.Reverse {
+			i = at.Count - 1 - i
+		}
+		if shown := m.directory.first(m.directory.order[i], at, b); shown != nil {
+			value = append(value, shown)
 		}
 	}
-	return page, at, at < len(order)
+	switch {
+	case next.At < at.Count:
+		return value, next, true
+	case at.Stage == everyone && b.Apart:
+		next.Stage, next.At = managers, 0
+		return value, next, true
+	case b.Repeat && m.directory.seq > at.From:
+		next.Stage, next.Until = changes, m.directory.seq
+		return value, next, true
+	}
+	return value, next, false
 }
 
-// changes returns a page of the accounts that changed.
-func (m *Microsoft) changes(at link, size int) (page []*entry, next int64, more bool) {
-	for _, e := range m.directory.accounts {
-		if e.seq > at.Since && e.seq <= at.Until {
-			page = append(page, e)
-		}
+// first returns an account as the first round does at a stage; nil if it does not.
+func (d *Directory) first(id string, at link, b Behavior) map[string]any {
+	e := d.accounts[id]
+	links := d.managerLinks(e, 0)
+	switch {
+	case e.removed && b.Removed && at.Stage == everyone:
+		return e.gone()
+	case e.removed:
+		return nil
+	case at.Stage == managers && links != nil && at.selects("manager"):
+		return map[string]any{"id": id, "manager@delta": links}
+	case at.Stage == managers:
+		return nil
 	}
-	slices.SortFunc(page, func(a, b *entry) int { return int(a.seq - b.seq) })
-	if len(page) <= size {
-		return page, 0, false
-	}
-	return page[:size], page[size-1].seq, true
-}
-
-// graphTexts returns the texts of an account by their names in Graph.
-func graphTexts(a Account) map[string]string {
-	return map[string]string{
-		"displayName": strings.TrimSpace(a.First + " " + a.Last), "givenName": a.First, "surname": a.Last, "mail": a.Email,
-		"department": a.Department, "jobTitle": a.Title, "preferredLanguage": a.Language,
-	}
-}
-
-// delta returns an account as a delta query does: with the properties that changed since the round before, and null
-// for those removed.
-func (e *entry) delta(at link) map[string]any {
-	if e.removed {
-		return map[string]any{"id": e.ID, "@removed": map[string]any{"reason": "changed"}}
-	}
-	user := e.list(at.Select)
-	for name := range graphTexts(e.Account) {
-		if e.changed[name] <= at.From {
-			delete(user, name)
-		}
+	user := e.shown(at.Select, b.Absent)
+	if links != nil && at.selects("manager") && !b.Apart {
+		user["manager@delta"] = links
 	}
 	return user
 }
 
-// list returns an account as lists do: with null for properties that are not set.
-func (e *entry) list(selected string) map[string]any {
-	texts, user := graphTexts(e.Account), map[string]any{}
-	for name := range strings.SplitSeq(selected, ",") {
-		text, known := texts[name]
+// changes returns a page of the accounts of which something selected changed.
+func (m *Microsoft) changes(at link, b Behavior, size int) (value []any, after int64, more bool) {
+	list := map[int64]*entry{}
+	for _, e := range m.directory.accounts {
+		if seq := e.changedWithin(at); seq != 0 {
+			list[seq] = e
+		}
+	}
+	order := slices.Sorted(maps.Keys(list))
+	if b.Reverse {
+		slices.Reverse(order)
+	}
+	value = []any{}
+	for _, seq := range order {
 		switch {
-		case known && text != "":
-			user[name] = text
-		case known:
+		case at.After != 0 && (b.Reverse && seq >= at.After || !b.Reverse && seq <= at.After): // on a page before
+		case len(value) == size:
+			return value, after, true
+		default:
+			value, after = append(value, m.directory.changed(list[seq], at, b)), seq
+		}
+	}
+	return value, after, false
+}
+
+// changedWithin returns the last change of an account within a round; 0 if nothing selected changed.
+func (e *entry) changedWithin(at link) (last int64) {
+	within := func(seq int64) {
+		if seq > at.From && seq <= at.Until {
+			last = max(last, seq)
+		}
+	}
+	within(e.movedAt)
+	for name, seq := range e.changed {
+		if at.selects(name) {
+			within(seq)
+		}
+	}
+	return last
+}
+
+// changed returns an account as a round of changes does.
+func (d *Directory) changed(e *entry, at link, b Behavior) map[string]any {
+	if e.removed {
+		return e.gone()
+	}
+	user := e.shown(at.Select, b.Absent)
+	for name := range graphProperties(e.Account) {
+		if b.Minimal && e.changed[name] <= at.From {
+			delete(user, name)
+		}
+	}
+	if links := d.managerLinks(e, at.From); links != nil && at.selects("manager") {
+		user["manager@delta"] = links
+	}
+	return user
+}
+
+// managerLinks returns what changed of an account's link to its manager after from: nil for nothing, or no manager and
+// none before. A deletion of the manager is no change of the link.
+func (d *Directory) managerLinks(e *entry, from int64) (links []any) {
+	if e.changed["manager"] <= from {
+		return nil
+	}
+	add := func(id string, removed bool) {
+		l := map[string]any{"@odata.type": "#microsoft.graph.user", "id": id}
+		if removed {
+			l["@removed"] = map[string]any{"reason": "deleted"}
+		}
+		links = append(links, l)
+	}
+	if m := d.accounts[e.Manager]; m != nil && !m.removed {
+		add(e.Manager, false)
+	}
+	if from > 0 && e.before != "" && e.before != e.Manager {
+		add(e.before, true)
+	}
+	return links
+}
+
+// selects reports whether the first request of a link selected a property.
+func (l link) selects(name string) bool { return slices.Contains(strings.Split(l.Select, ","), name) }
+
+// graphProperties returns the properties of an account by their names in Graph. Zero values are not set.
+func graphProperties(a Account) map[string]any {
+	userType := "Member"
+	if a.Guest {
+		userType = "Guest"
+	}
+	return map[string]any{
+		"displayName": strings.TrimSpace(a.First + " " + a.Last), "givenName": a.First, "surname": a.Last, "mail": a.Email,
+		"department": a.Department, "jobTitle": a.Title, "preferredLanguage": a.Language,
+		"accountEnabled": !a.Disabled, "userType": userType, "manager": a.Manager,
+	}
+}
+
+// gone returns a removed account.
+func (e *entry) gone() map[string]any {
+	reason := "changed"
+	if e.purged {
+		reason = "deleted"
+	}
+	return map[string]any{"id": e.ID, "@removed": map[string]any{"reason": reason}}
+}
+
+// shown returns the selected properties of an account, with null for those that are not set; without those that were
+// never set, if absent is true.
+func (e *entry) shown(selected string, absent bool) map[string]any {
+	properties, user := graphProperties(e.Account), map[string]any{"id": e.ID}
+	for name := range strings.SplitSeq(selected, ",") {
+		value, known := properties[name]
+		_, wasSet := e.changed[name]
+		switch {
+		case !known || name == "manager" || value == "" && absent && !wasSet:
+		case value == "":
 			user[name] = nil
-		case name == "id":
-			user[name] = e.ID
-		case name == "accountEnabled":
-			user[name] = !e.Disabled
-		case name == "userType" && e.Guest:
-			user[name] = "Guest"
-		case name == "userType":
-			user[name] = "Member"
+		default:
+			user[name] = value
 		}
 	}
 	return user
@@ -244,19 +389,24 @@ func (m *Microsoft) members(w http.ResponseWriter, r *http.Request) {
 	}
 	m.directory.mu.Lock()
 	defer m.directory.mu.Unlock()
-	list := m.directory.members(r.PathValue("id"))
+	in := m.directory.members(r.PathValue("id"))
 	top, _ := strconv.Atoi(query.Get("$top"))
 	at, _ := strconv.Atoi(query.Get("$skiptoken"))
-	at = min(at, len(list))
-	end := min(at+m.size(top, 999), len(list))
-
-	value := []any{}
-	for _, e := range list[at:end] {
-		value = append(value, e.list(query.Get("$select")))
+	size, order, value := m.size(top, 999), m.directory.order, []any{}
+	more := false
+	for ; at < len(order) && !more; at++ {
+		switch e := m.directory.accounts[order[at]]; {
+		case !in[e.ID] || e.removed:
+		case len(value) == size:
+			more = true
+			at--
+		default:
+			value = append(value, e.shown(query.Get("$select"), false /* absent */))
+		}
 	}
-	answer := map[string]any{"@odata.count": len(list), "value": value}
-	if end < len(list) {
-		query.Set("$skiptoken", strconv.Itoa(end))
+	answer := map[string]any{"@odata.count": len(in), "value": value}
+	if more {
+		query.Set("$skiptoken", strconv.Itoa(at))
 		answer["@odata.nextLink"] = m.URL + r.URL.Path + "?" + query.Encode()
 	}
 	reply(w, http.StatusOK, answer)

@@ -42,6 +42,11 @@ func Failing(path string, status, times int) Fault {
 	return Fault{Path: path, Times: times, Status: status, Body: errorBody("generalException", "It fails.")}
 }
 
+// Refused returns a fault that answers 403 with a reason, as Google does for refusals and for exceeded quotas.
+func Refused(path, reason string, times int) Fault {
+	return Fault{Path: path, Times: times, Status: http.StatusForbidden, Body: errorBody(reason, "No.")}
+}
+
 // HTML returns a fault that answers a login page.
 func HTML(path string, times int) Fault {
 	return Fault{
