@@ -76,7 +76,7 @@ func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[doma
 
 // SelectSyncRun selects domain.SyncRuns from sync_runs, alias r.
 const SelectSyncRun = `r.client_id AS client, r.id, r.status, r.trigger, r.queued_at, r.started_at, r.finished_at, r.updated_at,
-	r.created, r.updated, r.deactivated, r.merged, r.unchanged, r.skipped, r.error`
+	r.created, r.updated, r.deactivated, r.merged, r.unchanged, r.without_email, r.skipped, r.error`
 
 // EventSyncRuns reads the sync runs of events.
 func (d *DB) EventSyncRuns(ctx context.Context, events []OutboxEvent) (map[domain.SyncRunID]domain.SyncRun, error) {

@@ -32,6 +32,8 @@ type SyncRun struct {
 	StartedAt, FinishedAt *time.Time
 	UpdatedAt             time.Time
 	SyncCounts
+	// WithoutEmail is the number of accounts without an email address at the end of the run, guests not included.
+	WithoutEmail int
 	// Skipped are the first MaxSkipped accounts that were skipped.
 	Skipped []SkippedAccount
 	// Error is the reason why the run failed, with a remedy; nil if it did not fail.
@@ -48,7 +50,8 @@ type SyncCounts struct {
 	Unchanged   int
 }
 
-// SkippedAccount is an account for which there is no user, or whose user could not get the account's address.
+// SkippedAccount is an account that a run could not apply in full: it has no user, its user could not get its address,
+// or its user stays active although it is gone.
 type SkippedAccount struct {
 	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
 	Reason  string `json:"reason" doc:"Why the account was skipped."`
@@ -58,6 +61,9 @@ type SkippedAccount struct {
 const (
 	SkippedTaken   = "another user has this address"
 	SkippedInvalid = "not a valid email address"
+	// SkippedOverride is the reason for an account that is gone, whose user stays active because the status is an
+	// override.
+	SkippedOverride = "status_override"
 )
 
 // SyncStatus is the state of a run.
@@ -88,61 +94,76 @@ const (
 func (SyncTrigger) Values() []string { return texts(SyncByAPI, SyncBySchedule, SyncByCommand) }
 
 // The guard stops a run, which then changes nothing, if it would deactivate more than guardShare percent of the
-// directory's active users, and more than guardFew users.
+// directory's active users, and more than guardFew users. It also stops a run that would deactivate all of them, if
+// there are at least guardAll: most clients have too few users for the share, and an empty response of the directory
+// must not deactivate everyone.
 const (
 	guardShare = 20
 	guardFew   = 5
+	guardAll   = 2
 )
 
-// SyncGuarded reports whether the guard stops a run that would deactivate so many users: more than guardFew, and more
-// than guardShare percent of users, the number of the directory's active users.
-func SyncGuarded(deactivated, users int) bool {
-	return deactivated > guardFew && 100*deactivated > guardShare*users
+// SyncGuarded reports whether the guard stops a run that would deactivate so many of the directory's active users.
+// kept is the number of those whose status is an override: no run deactivates them.
+func SyncGuarded(deactivated, users, kept int) bool {
+	return deactivated > guardFew && 100*deactivated > guardShare*users ||
+		deactivated >= guardAll && deactivated == users-kept
 }
 
 // AccountRecord is an account of a directory, merged from all reads, or as one read returned it; a field that no read
 // returned is nil. Texts are cleaned and cut to their greatest length; the empty text means that the account has none.
 type AccountRecord struct {
-	Gone         *bool     `json:"gone,omitempty"`
-	Guest        *bool     `json:"guest,omitempty"`
-	Enabled      *bool     `json:"enabled,omitempty"`
-	Email        *string   `json:"email,omitempty"`
-	First        *string   `json:"first,omitempty"`
-	Last         *string   `json:"last,omitempty"`
-	Department   *string   `json:"department,omitempty"`
-	JobTitle     *string   `json:"job_title,omitempty"`
+	Gone    *bool   `json:"gone,omitempty"`
+	Guest   *bool   `json:"guest,omitempty"`
+	Enabled *bool   `json:"enabled,omitempty"`
+	Email   *string `json:"email,omitempty"`
+	// First and Last are the user's names. They follow from the next three when a read is merged, since a read may
+	// return only one of these.
+	First       *string `json:"first,omitempty"`
+	Last        *string `json:"last,omitempty"`
+	GivenName   *string `json:"given_name,omitempty"`
+	FamilyName  *string `json:"family_name,omitempty"`
+	DisplayName *string `json:"display_name,omitempty"`
+	Department  *string `json:"department,omitempty"`
+	JobTitle    *string `json:"job_title,omitempty"`
+	// Manager is the ID of the manager's account, if the directory tells it; ManagerEmail then follows the email of that
+	// account.
+	Manager *string `json:"manager,omitempty"`
+	// ManagerEmail is, like Email, as the directory has it, and may be invalid.
 	ManagerEmail *string   `json:"manager_email,omitempty"`
 	Language     *Language `json:"language,omitempty"`
 	Group        *string   `json:"group,omitempty"`
 }
 
 // Record returns the account as it is stored. A property that is not given is nil. Of a removed account only Gone is
-// set. Email is in the form of CleanEmail or, if it is invalid, the directory's text (cleanAddress). A language that is
-// not one of the service's becomes English, and an invalid address of the manager "".
+// set. Email and ManagerEmail are in the form of CleanEmail or, if invalid, the directory's text (cleanAddress). A
+// language that is not one of the service's becomes English. First and Last are not set.
 func (a *DirectoryAccount) Record() AccountRecord {
 	if a.Removed {
 		return AccountRecord{Gone: new(true)}
 	}
 	r := AccountRecord{
-		Gone:       new(false),
-		First:      cleanText(a.First, maxName),
-		Last:       cleanText(a.Last, maxName),
-		Department: cleanText(a.Department, maxText),
-		JobTitle:   cleanText(a.JobTitle, maxText),
-		Group:      cleanText(a.Group, maxName),
-		Email:      cleanAddress(a.Email),
-		Guest:      a.Guest.Pointer().(*bool),
-		Enabled:    a.Enabled.Pointer().(*bool),
+		Gone:         new(false),
+		GivenName:    cleanText(a.First, maxName),
+		FamilyName:   cleanText(a.Last, maxName),
+		DisplayName:  cleanText(a.Display, maxName),
+		Department:   cleanText(a.Department, maxText),
+		JobTitle:     cleanText(a.JobTitle, maxText),
+		Group:        cleanText(a.Group, maxName),
+		Email:        cleanAddress(a.Email),
+		Manager:      cleanText(a.Manager, MaxObjectID),
+		ManagerEmail: cleanAddress(a.ManagerEmail),
+		Guest:        a.Guest.Pointer().(*bool),
+		Enabled:      a.Enabled.Pointer().(*bool),
+	}
+	if r.DisplayName != nil { // it may be split at a space
+		r.DisplayName = new(strings.Join(strings.Fields(*r.DisplayName), " "))
 	}
 	if a.Language.Given {
 		r.Language = new(English)
 		if slices.Contains(English.Values(), string(a.Language.Value)) {
 			r.Language = new(a.Language.Value)
 		}
-	}
-	if a.ManagerEmail.Given {
-		email, _ := CleanEmail(CleanName(a.ManagerEmail.Value))
-		r.ManagerEmail = &email
 	}
 	return r
 }
@@ -233,7 +254,10 @@ func (u User) WithAccount(r *AccountRecord, source UserSource, email string) Use
 	}
 	setNullable("department", &u.Department, r.Department)
 	setNullable("job_title", &u.JobTitle, r.JobTitle)
-	setNullable("manager_email", &u.ManagerEmail, r.ManagerEmail)
+	if r.ManagerEmail != nil {
+		manager, _ := CleanEmail(*r.ManagerEmail) // "" if it is invalid
+		setNullable("manager_email", &u.ManagerEmail, &manager)
+	}
 	if r.Language != nil && !slices.Contains(u.Overrides, "preferred_language") {
 		u.Language = *r.Language
 	}
@@ -279,7 +303,8 @@ func (r *AccountRecord) Wanted() bool {
 func BlankAccount() AccountRecord {
 	return AccountRecord{
 		Gone: new(false), Guest: new(false), Enabled: new(true), Email: new(""), First: new(""), Last: new(""),
-		Department: new(""), JobTitle: new(""), ManagerEmail: new(""), Language: new(English), Group: new(""),
+		GivenName: new(""), FamilyName: new(""), DisplayName: new(""), Department: new(""), JobTitle: new(""),
+		Manager: new(""), ManagerEmail: new(""), Language: new(English), Group: new(""),
 	}
 }
 
@@ -296,9 +321,14 @@ type DirectoryAccount struct {
 	Email   Optional[string] // in upper or lower case; empty without an address
 	First   Optional[string]
 	Last    Optional[string]
+	// Display is the full name. It is used if there is neither a first nor a last name, and split at its last space.
+	Display Optional[string]
 	// The following are empty if the account has none.
-	Department   Optional[string]
-	JobTitle     Optional[string]
+	Department Optional[string]
+	JobTitle   Optional[string]
+	// Manager is the ID of the manager's account. It is given only by directories whose runs read changes: these do not
+	// report an account when its manager's email changes.
+	Manager      Optional[string]
 	ManagerEmail Optional[string]
 	Language     Optional[Language]
 	// Group is the name of the directory's group or organizational unit; empty for the default one.

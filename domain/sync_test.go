@@ -20,8 +20,8 @@ func TestAccountRecord(t *testing.T) {
 		Department: domain.Give(long), JobTitle: domain.Give("\u200b"), ManagerEmail: domain.Give("nobody"), Language: domain.Give(domain.Language("xx")),
 	}
 	got, _ := json.Marshal(a.Record())
-	want := `{"gone":false,"email":"ada@example.com","first":"A da","last":"` + long[:400] + `","department":"` + long[:1000] +
-		`","job_title":"","manager_email":"","language":"en"}`
+	want := `{"gone":false,"email":"ada@example.com","given_name":"A da","family_name":"` + long[:400] + `","department":"` +
+		long[:1000] + `","job_title":"","manager_email":"nobody","language":"en"}`
 	if string(got) != want {
 		t.Errorf("the record is\n%s\nnot\n%s", got, want)
 	}
@@ -46,7 +46,7 @@ func TestAccountRecordOfAnything(t *testing.T) {
 		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
 		a := domain.DirectoryAccount{Email: domain.Give(text), First: domain.Give(text), Group: domain.Give(text)}
 		r := a.Record()
-		for _, kept := range []string{*r.Email, *r.First, *r.Group} {
+		for _, kept := range []string{*r.Email, *r.GivenName, *r.Group} {
 			if !utf8.ValidString(kept) || strings.ContainsRune(kept, 0) || utf8.RuneCountInString(kept) > domain.MaxEmail+1 || domain.CheckName(kept) != "" {
 				t.Fatalf("%q is kept as %q", text, kept)
 			}
@@ -58,14 +58,32 @@ func TestAccountRecordOfAnything(t *testing.T) {
 	})
 }
 
+// TestSyncGuarded verifies that the guard stops a run that would deactivate many users, or all of two or more.
 func TestSyncGuarded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		deactivated, users int
-		guarded            bool
-	}{{5, 5, false}, {6, 30, false}, {6, 29, true}, {20, 100, false}, {21, 100, true}, {0, 0, false}} {
-		if domain.SyncGuarded(c.deactivated, c.users) != c.guarded {
-			t.Errorf("%d of %d", c.deactivated, c.users)
+		deactivated, users, kept int
+		guarded                  bool
+	}{
+		{5, 6, 0, false}, {6, 30, 0, false}, {6, 29, 0, true}, {20, 100, 0, false}, {21, 100, 0, true}, {0, 0, 0, false},
+		{0, 3, 0, false}, {1, 1, 0, false}, {2, 2, 0, true}, {1, 2, 0, false}, {5, 5, 0, true}, {4, 5, 0, false},
+		{4, 5, 1, true}, {1, 2, 1, false}, {0, 2, 2, false},
+	} {
+		if domain.SyncGuarded(c.deactivated, c.users, c.kept) != c.guarded {
+			t.Errorf("%d of %d users, of whom %d are kept: got %t", c.deactivated, c.users, c.kept, !c.guarded)
+		}
+	}
+}
+
+// TestManagerEmail verifies that a user gets the email address of a manager only if it is a valid one.
+func TestManagerEmail(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"Boss@Example.com": "boss@example.com", "nobody": "", "": ""} {
+		account := domain.DirectoryAccount{ManagerEmail: domain.Give(text)}
+		record := account.Record()
+		u := domain.User{ManagerEmail: new("old@example.com")}.WithAccount(&record, domain.FromMicrosoft, "a@example.com")
+		if got := domain.OrZero(u.ManagerEmail); got != want {
+			t.Errorf("got %q of %q, want %q", got, text, want)
 		}
 	}
 }

@@ -154,7 +154,8 @@ func (s *batch) lockUsers(ctx context.Context, condition pg.Query) error {
 	return err
 }
 
-// leave deactivates the active users of accounts that no longer exist, unless their status is an override.
+// leave deactivates the active users of accounts that no longer exist. If the status of such a user is an override, the
+// account is skipped: every run lists it while the user is active (stageAgain).
 func (s *batch) leave(ctx context.Context) error {
 	if err := s.lockLinked(ctx); err != nil {
 		return err
@@ -166,7 +167,11 @@ func (s *batch) leave(ctx context.Context) error {
 			continue
 		}
 		before := s.users[*r.UserID]
-		if before.Status != domain.Active || slices.Contains(before.Overrides, "status") {
+		if before.Status != domain.Active {
+			continue
+		}
+		if slices.Contains(before.Overrides, "status") {
+			s.skipped = append(s.skipped, domain.SkippedAccount{Address: before.Email, Reason: domain.SkippedOverride})
 			continue
 		}
 		after := before

@@ -153,7 +153,8 @@ func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	return run, err
 }
 
-// Finish completes a run that was applied, and deletes its staged accounts. The next run continues from its position.
+// Finish completes a run that was applied, deletes its staged accounts, and counts the accounts without an email
+// address. The next run continues from its position.
 // unchanged becomes the number of wanted accounts with a user that the run did not create, update or merge; updated
 // also counts accounts that are not wanted (updated_inactive). Finish returns db.ErrLeaseLost if the lease is lost.
 func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err error) {
@@ -164,7 +165,10 @@ func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err er
 		err := pg.Run(ctx, c, "complete a sync run", pg.SQL(`
 			WITH done AS (
 				UPDATE sync_runs SET status = 'completed', finished_at = ?2, updated_at = ?2, lease = NULL, leased_until = NULL,
-					unchanged = greatest(0, (
+					without_email = (
+						SELECT count(*) FROM directory_accounts AS d WHERE d.client_id = ?0 AND `+existsSQL("d.account")+`
+							AND NOT (d.account->>'guest')::boolean AND d.account->>'email' = ''
+					), unchanged = greatest(0, (
 						SELECT count(*) FROM directory_accounts AS d
 						WHERE d.client_id = ?0 AND d.user_id IS NOT NULL AND `+wantedSQL("d.account")+`
 					) - created - updated + updated_inactive - merged)

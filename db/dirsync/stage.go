@@ -52,6 +52,20 @@ func phaseSQL(account, user string) string {
 		user, existsSQL(account), phaseUpdate, user, wantedSQL(account), phaseJoin, phaseLeave)
 }
 
+// namesSQL returns the SQL expression of the user's names, first and last, as JSON, that follow from an account's given,
+// family and display name. The display name is split at its last space, and used only if there is no other name; one of
+// a single word is a first name.
+func namesSQL(account string) string {
+	return strings.NewReplacer("a->", account+"->", "last space", `'^(.*) ([^ ]*)$'`).Replace(`CASE
+		WHEN a->>'display_name' IS NULL THEN '{}' -- release 1.0 has read it
+		WHEN a->>'given_name' || (a->>'family_name') <> ''
+			THEN jsonb_build_object('first', a->'given_name', 'last', a->'family_name')
+		WHEN a->>'display_name' ~ last space THEN jsonb_build_object(
+			'first', rtrim(regexp_replace(a->>'display_name', last space, '\1')),
+			'last', regexp_replace(a->>'display_name', last space, '\2'))
+		ELSE jsonb_build_object('first', a->'display_name', 'last', '') END`)
+}
+
 // StagePage stores a page that a run has read and the position after it. It sets l.Position to that, l.Stage to
 // Checking after the last page, and the deaths of the run to 0. It returns db.ErrLeaseLost if the lease is lost.
 func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
@@ -118,11 +132,13 @@ func stageAccounts(
 			FROM unnest(@ids::text[], @accounts::text[]) AS p (object_id, account)
 			LEFT JOIN sync_accounts AS s ON s.client_id = @client AND s.object_id = p.object_id
 			LEFT JOIN directory_accounts AS d ON d.client_id = @client AND d.object_id = p.object_id
+		), named AS MATERIALIZED (
+			SELECT object_id, user_id, known, unsettled, account || `+namesSQL("account")+` AS account FROM merged
 		)
 		INSERT INTO sync_accounts (client_id, object_id, account, phase)
 		SELECT @client, object_id, CASE WHEN same THEN NULL ELSE account END,
 			CASE WHEN same THEN @phaseUnchanged ELSE `+phaseSQL("account", "user_id")+` END
-		FROM (SELECT *, coalesce(account = known, false) AND NOT unsettled AS same FROM merged) AS m
+		FROM (SELECT *, coalesce(account = known, false) AND NOT unsettled AS same FROM named) AS m
 		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`,
 		pg.Named{
 			"client": client, "ids": ids, "accounts": accounts, "fromStart": fromStart,
@@ -135,12 +151,9 @@ func marshalled(r domain.AccountRecord) string {
 	return string(text)
 }
 
-// StartOver deletes what a run has staged and makes it read the directory from the start again, because the directory
-// no longer accepts its position. It returns false, and does nothing, if the run has already started over.
-func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
-	if l.StartedOver {
-		return false, nil
-	}
+// StartOver deletes what a run has staged and makes it read the directory from the start again, because it cannot read
+// at its position. expired means that the directory no longer accepts the position: StartOver then sets l.StartedOver.
+func StartOver(ctx context.Context, d *db.DB, l *Lease, expired bool) error {
 	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if _, err := lockRun(ctx, c, l); err != nil {
 			return err
@@ -149,60 +162,38 @@ func StartOver(ctx context.Context, d *db.DB, l *Lease) (bool, error) {
 			WITH emptied AS (
 				DELETE FROM sync_accounts WHERE client_id = ?0
 			)
-			UPDATE sync_runs SET position = '', from_start = true, started_over = true, stage = 'reading', updated_at = ?2
-			WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, c.At))
+			UPDATE sync_runs SET position = '', from_start = true, started_over = started_over OR ?3, stage = 'reading',
+				updated_at = ?2
+			WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, c.At, expired))
 	})
 	if err == nil {
-		l.Position, l.Stage, l.StartedOver = "", Reading, true
+		l.Position, l.Stage, l.StartedOver = "", Reading, l.StartedOver || expired
 	}
-	return err == nil, err
+	return err
 }
 
-// Check stages further accounts: the accounts that a full read did not return, as gone; the accounts that earlier runs
-// left unsettled; and disabled accounts whose users have another address, which an earlier release left. It then sets
+// Check completes the staged accounts by what follows from them (stageMissing, stageManagers, stageAgain). It then sets
 // l.Stage to Applying, and the deaths of the run to 0. If the run would deactivate too many users (domain.SyncGuarded)
 // and is not forced, it instead returns the reason. Users whose status is an override are not deactivated.
 func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) {
-	type counts struct{ Leaving, Users int }
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		run, err := lockRun(ctx, c, l)
 		if err != nil {
 			return err
 		}
-		err = pg.Run(ctx, c, "stage accounts that were not read", pg.SQL(`
-			INSERT INTO sync_accounts (client_id, object_id, account, phase)
-			SELECT d.client_id, d.object_id, d.account || '{"gone": true}', ?2
-			FROM directory_accounts AS d
-			WHERE ?1::boolean AND d.client_id = ?0 AND NOT (d.account->>'gone')::boolean AND NOT EXISTS (
-				SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id)
-			UNION ALL
-			SELECT d.client_id, d.object_id, d.account, `+phaseSQL("d.account", "d.user_id")+`
-			FROM directory_accounts AS d LEFT JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
-			WHERE d.client_id = ?0 AND `+existsSQL("d.account")+` AND (d.unsettled
-				OR NOT `+wantedSQL("d.account")+` AND d.account->>'email' NOT IN ('', u.email))
-				AND (NOT ?1::boolean OR EXISTS ( -- the others are staged as gone, above
-					SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id))
-			ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase
-			WHERE sync_accounts.phase = ?3`, l.Client, run.Whole, phaseLeave, phaseUnchanged))
-		if err != nil {
+		if err := stageMissing(ctx, c, l.Client, run.Whole); err != nil {
 			return err
 		}
-
-		n, err := pg.One[counts](ctx, c, "count who would be deactivated", pg.SQL(`
-			SELECT count(*) AS users, count(*) FILTER (
-				WHERE s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT 'status' = ANY(u.overrides)) AS leaving
-			FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
-			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
-			WHERE d.client_id = ?0 AND u.status = 'active'`, l.Client, phaseUnchanged))
-		if err != nil {
+		if err := stageManagers(ctx, c, l.Client); err != nil {
 			return err
 		}
-		if !run.Force && domain.SyncGuarded(n.Leaving, n.Users) {
-			refusal = fmt.Sprintf("the run would deactivate %d of the directory's %d active users, so nothing was changed: "+
-				"check the directory and what of it is synced; if this is meant, run \"partnerapi directory run %s --force\"",
-				n.Leaving, n.Users, l.Client)
-			return nil
+		if err := stageAgain(ctx, c, l.Client); err != nil {
+			return err
 		}
+		if refusal, err = guard(ctx, c, l.Client); err != nil || refusal != "" && !run.Force {
+			return err
+		}
+		refusal = ""
 		return pg.Run(ctx, c, "let a sync run be applied", pg.SQL(
 			"UPDATE sync_runs SET stage = 'applying', updated_at = ?2, deaths = 0 WHERE client_id = ?0 AND id = ?1",
 			l.Client, l.Run, c.At))
@@ -211,4 +202,69 @@ func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) 
 		l.Stage = Applying
 	}
 	return refusal, err
+}
+
+// stageMissing stages the accounts that a read of the whole directory did not return, as gone.
+func stageMissing(ctx context.Context, c *db.Change, client domain.ClientID, whole bool) error {
+	if !whole {
+		return nil
+	}
+	return pg.Run(ctx, c, "stage accounts that were not read", pg.SQL(`
+		INSERT INTO sync_accounts (client_id, object_id, account, phase)
+		SELECT d.client_id, d.object_id, d.account || '{"gone": true}', ?1 FROM directory_accounts AS d
+		WHERE d.client_id = ?0 AND `+existsSQL("d.account")+` AND NOT EXISTS (
+			SELECT 1 FROM sync_accounts AS s WHERE s.client_id = d.client_id AND s.object_id = d.object_id)`,
+		client, phaseLeave))
+}
+
+// stageManagers stages the accounts whose manager has another email address than they have, or is gone. A directory
+// whose runs read changes reports none of them. All accounts of a manager follow in the run that reads the manager's.
+func stageManagers(ctx context.Context, c *db.Change, client domain.ClientID) error {
+	return pg.Run(ctx, c, "stage accounts whose manager has changed", pg.SQL(`
+		WITH latest AS MATERIALIZED (
+			SELECT object_id, d.user_id, coalesce(s.account, d.account) AS account
+			FROM (SELECT * FROM directory_accounts WHERE client_id = ?0) AS d
+			FULL JOIN (SELECT * FROM sync_accounts WHERE client_id = ?0) AS s USING (object_id)
+		), managed AS (
+			SELECT a.object_id, a.user_id, a.account || jsonb_build_object('manager_email', m.email) AS account
+			FROM latest AS a JOIN (
+				SELECT object_id, CASE WHEN `+existsSQL("account")+` THEN account->>'email' ELSE '' END AS email FROM latest
+			) AS m ON m.object_id = a.account->>'manager'
+			WHERE `+existsSQL("a.account")+` AND a.account->>'manager_email' <> m.email
+		)
+		INSERT INTO sync_accounts (client_id, object_id, account, phase)
+		SELECT ?0, object_id, account, `+phaseSQL("account", "user_id")+` FROM managed
+		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`, client))
+}
+
+// stageAgain stages accounts that have not changed since an earlier run: those that it left unsettled, disabled ones
+// whose users have another address, which an earlier release left, and those that are gone and whose users are active,
+// as their status is an override.
+func stageAgain(ctx context.Context, c *db.Change, client domain.ClientID) error {
+	return pg.Run(ctx, c, "stage unsettled accounts", pg.SQL(`
+		INSERT INTO sync_accounts (client_id, object_id, account, phase)
+		SELECT d.client_id, d.object_id, d.account, `+phaseSQL("d.account", "d.user_id")+`
+		FROM directory_accounts AS d LEFT JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
+		WHERE d.client_id = ?0 AND (`+existsSQL("d.account")+` AND (d.unsettled
+				OR NOT `+wantedSQL("d.account")+` AND d.account->>'email' NOT IN ('', u.email))
+			OR NOT `+existsSQL("d.account")+` AND u.status = 'active' AND 'status' = ANY(u.overrides))
+		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase
+		WHERE sync_accounts.phase = ?1`, client, phaseUnchanged))
+}
+
+// guard returns the reason why the guard stops a run that applies the staged accounts, or "" if it does not.
+func guard(ctx context.Context, c *db.Change, client domain.ClientID) (refusal string, err error) {
+	type counts struct{ Leaving, Users, Kept int }
+	n, err := pg.One[counts](ctx, c, "count who would be deactivated", pg.SQL(`
+		SELECT count(*) AS users, count(*) FILTER (WHERE 'status' = ANY(u.overrides)) AS kept, count(*) FILTER (
+			WHERE s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT 'status' = ANY(u.overrides)) AS leaving
+		FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
+		LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
+		WHERE d.client_id = ?0 AND u.status = 'active'`, client, phaseUnchanged))
+	if err != nil || !domain.SyncGuarded(n.Leaving, n.Users, n.Kept) {
+		return "", err
+	}
+	return fmt.Sprintf("the run would deactivate %d of the directory's %d active users, so nothing was changed: "+
+		"check the directory and what of it is synced; if this is meant, run \"partnerapi directory run %s --force\"",
+		n.Leaving, n.Users, client), nil
 }

@@ -18,10 +18,10 @@ import (
 const googleScope = "https://www.googleapis.com/auth/admin.directory.user.readonly"
 
 // googleFields are the parts of a response that are read.
-const googleFields = "kind,nextPageToken,users(id,primaryEmail,name(givenName,familyName,fullName),suspended," +
-	"archived,orgUnitPath,organizations,relations,languages)"
+const googleFields = "kind,nextPageToken,users(id,primaryEmail,isMailboxSetup,name(givenName,familyName,fullName)," +
+	"suspended,archived,orgUnitPath,organizations,relations,languages)"
 
-// google reads all accounts of a Google Workspace, each time. Its position is a page token.
+// google reads all accounts of a Google Workspace, each time. The place of a position is a page token.
 type google struct {
 	*session
 	address  string // of the list, with its parameters
@@ -71,10 +71,14 @@ func (c connector) newGoogle(settings GoogleSettings, credentials []byte) (Sourc
 	return g, nil
 }
 
-// Read implements Source. A position is a page token.
+// Read implements Source.
 func (g *google) Read(ctx context.Context, position string) iter.Seq2[Page, error] {
 	return pages(func() (Page, error) {
-		page, err := g.readPage(ctx, position)
+		token, err := placeOf(position)
+		if err != nil {
+			return Page{}, err
+		}
+		page, err := g.readPage(ctx, token)
 		position = page.Next
 		return page, err
 	})
@@ -104,15 +108,18 @@ func (g *google) readPage(ctx context.Context, token string) (Page, error) {
 		return nil
 	})
 
-	page := Page{Next: answer.Next, Last: answer.Next == "", Whole: true} // every run reads all accounts
+	page := Page{Last: answer.Next == "", Whole: true} // every run reads all accounts
+	if !page.Last {
+		page.Next = positionOf(answer.Next)
+	}
 	for _, a := range answer.Users {
 		page.Accounts = append(page.Accounts, a.account())
 	}
 	return page, err
 }
 
-// throttleReasons are the reasons in Google's errors for throttled requests.
-var throttleReasons = []string{"rateLimitExceeded", "userRateLimitExceeded"}
+// throttleReasons are the reasons in Google's errors for throttled requests. Most have the status 403, as refusals have.
+var throttleReasons = []string{"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "dailyLimitExceeded"}
 
 // requestError returns the error of a refused request: retryable if it was throttled, ErrStartOver for an expired page
 // token, or else with a text that says what to do.

@@ -68,7 +68,9 @@ func checkPublic(address string) error {
 type googleAccount struct {
 	ID           string `json:"id"`
 	PrimaryEmail string `json:"primaryEmail"`
-	Name         struct {
+	// HasMailbox is nil if Google does not say it.
+	HasMailbox *bool `json:"isMailboxSetup"`
+	Name       struct {
 		Given  string `json:"givenName"`
 		Family string `json:"familyName"`
 		Full   string `json:"fullName"`
@@ -91,17 +93,19 @@ type googleAccount struct {
 	} `json:"languages"`
 }
 
-// account converts the account. Every field is given, because Google omits empty values. The department and title are
+// account converts the account. Every field is given, because Google omits empty values. An account without a mailbox has
+// no email address: its primary one receives nothing. The department and title are
 // those of the last primary organization, or else of the first. The manager is the first relation of the type manager
 // whose value has an "@".
 func (a googleAccount) account() domain.DirectoryAccount {
-	first, last := strings.TrimSpace(a.Name.Given), strings.TrimSpace(a.Name.Family)
-	if first+last == "" {
-		first, last = splitName(a.Name.Full)
+	email := strings.TrimSpace(a.PrimaryEmail)
+	if a.HasMailbox != nil && !*a.HasMailbox {
+		email = ""
 	}
 	d := domain.DirectoryAccount{
 		ObjectID: a.ID, Guest: domain.Give(false), Enabled: domain.Give(!a.Suspended && !a.Archived),
-		Email: domain.Give(strings.TrimSpace(a.PrimaryEmail)), First: domain.Give(first), Last: domain.Give(last),
+		Email: domain.Give(email), First: domain.Give(strings.TrimSpace(a.Name.Given)),
+		Last: domain.Give(strings.TrimSpace(a.Name.Family)), Display: domain.Give(strings.TrimSpace(a.Name.Full)),
 		Department: domain.Give(""), JobTitle: domain.Give(""), ManagerEmail: domain.Give(""),
 		Language: domain.Give(languageOf(a.language())), Group: domain.Give(a.group()),
 	}

@@ -31,7 +31,8 @@ func TestGoogleDocumented(t *testing.T) {
 	liz := bare("114511147312345678901", "liz@example.com", "Liz", "Smith", "Engineering")
 	liz.Department, liz.JobTitle, liz.ManagerEmail = domain.Give("Sales"), domain.Give("Sales Engineer"), domain.Give("boss@example.com")
 	liz.Language = domain.Give(domain.French)
-	suspended := bare("114511147312345678902", "admin2@example.com", "Admin", "Two", "")
+	suspended := bare("114511147312345678902", "admin2@example.com", "", "", "")
+	suspended.Display = domain.Give("Admin Two")
 	suspended.Enabled = domain.Give(false)
 	former := bare("114511147312345678903", "former@example.com", "Former", "Colleague", "Leavers")
 	former.Enabled, former.Language = domain.Give(false), domain.Give(domain.Spanish)
@@ -48,7 +49,7 @@ func TestGoogleAnswers(t *testing.T) {
 	if pages := mustRead(t, s, ""); len(accounts(pages)) != 5 || !slices.Equal(w.list, []time.Duration{time.Second, 2 * time.Second}) {
 		t.Errorf("%d accounts, waited %v", len(accounts(pages)), w.list)
 	}
-	if _, err := read(t.Context(), s, "?"); !errors.Is(err, directory.ErrStartOver) {
+	if _, err := read(t.Context(), s, "2 ?"); !errors.Is(err, directory.ErrStartOver) {
 		t.Errorf("an unknown token: %v", err)
 	}
 	none, _ := source(t, domain.Google, g, "nowhere.example")

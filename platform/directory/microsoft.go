@@ -20,15 +20,16 @@ import (
 const microsoftFields = "id,displayName,givenName,surname,mail,department,jobTitle,accountEnabled,userType," +
 	"preferredLanguage"
 
+// trackedFields are the properties whose changes are reported. A change of the manager is reported only if it is
+// selected, and then without the manager's properties.
+const trackedFields = microsoftFields + ",manager"
+
 // microsoft reads the accounts of an Entra ID tenant from Microsoft Graph. Without
 // a group it reads changes; with a group it reads all members each time.
 type microsoft struct {
 	*session
 	base  string // Graph's address with the version
 	group string // the id of the group whose members are read; empty for all accounts
-	// seen holds the ids of the accounts read since the empty position. Graph may return an account again, then with
-	// only the properties that changed.
-	seen map[string]bool
 
 	// The state of the current Read: the round and link of the next page, empty before begin, and the group's name.
 	round, link, groupName string
@@ -54,7 +55,7 @@ func (c connector) newMicrosoft(settings MicrosoftSettings, secret string) (Sour
 		Scopes:   []string{c.endpoints.graph() + "/.default"},
 	}
 	s := &session{connector: c, vendor: "Microsoft", tokenClient: c.client, secret: secret, fetch: credentials.Token}
-	m := &microsoft{session: s, base: c.endpoints.graph() + "/v1.0", group: settings.Group, seen: map[string]bool{}}
+	m := &microsoft{session: s, base: c.endpoints.graph() + "/v1.0", group: settings.Group}
 	s.requestError = m.requestError
 	s.tokenError = func(code, description string) error {
 		return errorf("Microsoft", "gives no token: check the tenant, the app's id, and that the client secret is right "+
@@ -63,8 +64,8 @@ func (c connector) newMicrosoft(settings MicrosoftSettings, secret string) (Sour
 	return m, nil
 }
 
-// A round is a sequence of pages: of all accounts, of the changes since the last round, or of the members of a group. A
-// position is the name of a round, a space, and the link of the next page. The names are these and that of
+// A round is a sequence of pages: of all accounts, of the changes since the last round, or of the members of a group. The
+// place of a position is the name of a round, a space, and the link of the next page. The names are these and that of
 // roundMembers.
 const (
 	roundAll     = "all"     // every account, by users/delta
@@ -87,21 +88,24 @@ func (m *microsoft) Read(ctx context.Context, position string) iter.Seq2[Page, e
 	})
 }
 
-// begin sets the round and the link from a position, and reads the group's name, if a group is set. For the empty
-// position it also clears m.seen. It returns ErrStartOver for a position that was stored under other settings.
+// begin sets the round and the link from a position, and reads the group's name, if a group is set. It returns
+// errForeign for a position that was stored under other settings.
 func (m *microsoft) begin(ctx context.Context, position string) error {
+	place, err := placeOf(position)
+	if err != nil {
+		return err
+	}
 	firstRound := roundAll
 	if m.group != "" {
 		firstRound = m.roundMembers()
 	}
-	round, link, _ := strings.Cut(position, " ")
+	round, link, _ := strings.Cut(place, " ")
 	sameSettings := round == firstRound || m.group == "" && round == roundChanges
 	switch {
-	case position == "":
+	case place == "":
 		m.round, m.link = firstRound, m.firstLink()
-		clear(m.seen)
 	case !sameSettings || !m.isGraphLink(link): // stored for another group, for none, or for another address of Graph
-		return ErrStartOver
+		return errForeign
 	default:
 		m.round, m.link = round, link
 	}
@@ -114,7 +118,7 @@ func (m *microsoft) begin(ctx context.Context, position string) error {
 // firstLink returns the link of the first page: of all accounts, or of the group's members.
 func (m *microsoft) firstLink() string {
 	if m.group == "" {
-		return m.base + "/users/delta?" + url.Values{"$select": {microsoftFields}}.Encode()
+		return m.base + "/users/delta?" + url.Values{"$select": {trackedFields}}.Encode()
 	}
 	return m.base + "/groups/" + url.PathEscape(m.group) + "/transitiveMembers/microsoft.graph.user?" +
 		url.Values{"$select": {microsoftFields}, "$count": {"true"}, "$top": {"999"}}.Encode()
@@ -162,11 +166,7 @@ func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 
 	page := Page{Whole: m.round != roundChanges}
 	for _, a := range answer.Value {
-		complete := page.Whole && !m.seen[a.ID] // Graph sends an account again with only what has changed
-		page.Accounts = append(page.Accounts, a.account(m.groupName, complete))
-		if page.Whole {
-			m.seen[a.ID] = true
-		}
+		page.Accounts = append(page.Accounts, a.account(m.groupName))
 	}
 	if err := m.setManagers(ctx, page.Accounts); err != nil {
 		return Page{}, err
@@ -174,9 +174,9 @@ func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 	switch {
 	case answer.NextLink != "":
 		m.link = answer.NextLink
-		page.Next = m.round + " " + m.link
+		page.Next = positionOf(m.round + " " + m.link)
 	case answer.DeltaLink != "":
-		page.Last, page.Next = true, roundChanges+" "+answer.DeltaLink
+		page.Last, page.Next = true, positionOf(roundChanges+" "+answer.DeltaLink)
 	default: // the last page of a group
 		page.Last = true
 	}
@@ -237,10 +237,14 @@ func (m *microsoft) requestError(a answer) error {
 	return errorf("Microsoft", "refuses the request (%s)", detail)
 }
 
-// languageOf returns the service's language for a BCP 47 tag; English if it is unknown or empty.
+// languageOf returns the service's language for a BCP 47 tag, in which "_" counts as "-"; English if it is unknown or
+// empty.
 func languageOf(tag string) domain.Language {
-	primary, _, _ := strings.Cut(strings.ToLower(tag), "-")
-	switch primary {
+	tag = strings.ToLower(tag)
+	if i := strings.IndexAny(tag, "-_"); i >= 0 {
+		tag = tag[:i]
+	}
+	switch tag {
 	case "fr":
 		return domain.French
 	case "es":

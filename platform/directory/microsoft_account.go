@@ -31,41 +31,43 @@ type microsoftAccount struct {
 	AccountEnabled    jsonProperty[bool]   `json:"accountEnabled"`
 	UserType          jsonProperty[string] `json:"userType"`
 	PreferredLanguage jsonProperty[string] `json:"preferredLanguage"`
+	// ManagerLinks are the changes of the account's link to its manager: the new manager, and the removed one.
+	ManagerLinks []managerLink `json:"manager@delta"`
 }
 
-// account converts the account, with group as the user's group. complete means that Graph sent all properties: absent
-// texts are then given as empty. Without a first and a last name it splits the display name.
-func (a microsoftAccount) account(group string, complete bool) domain.DirectoryAccount {
+// managerLink is an entry of manager@delta. The id of the manager in it is not used: not every manager is in one.
+type managerLink struct {
+	Removed *json.RawMessage `json:"@removed"`
+}
+
+// account converts the account, with group as the user's group. A property that Graph did not send is not given: it has
+// never been set, or has not changed.
+func (a microsoftAccount) account(group string) domain.DirectoryAccount {
 	if a.Removed != nil {
 		return domain.DirectoryAccount{ObjectID: a.ID, Removed: true}
 	}
 	text := func(p jsonProperty[string]) domain.Optional[string] {
-		return domain.Optional[string]{Given: p.Given || complete, Value: strings.TrimSpace(p.Value)}
+		return domain.Optional[string]{Given: p.Given, Value: strings.TrimSpace(p.Value)}
 	}
 	d := domain.DirectoryAccount{
 		ObjectID: a.ID, Enabled: a.AccountEnabled.Optional,
 		Guest: domain.Optional[bool]{Given: a.UserType.Given, Value: strings.EqualFold(a.UserType.Value, "Guest")},
-		Email: text(a.Mail), First: text(a.GivenName), Last: text(a.Surname),
+		Email: text(a.Mail), First: text(a.GivenName), Last: text(a.Surname), Display: text(a.DisplayName),
 		Department: text(a.Department), JobTitle: text(a.JobTitle), Group: domain.Give(group),
 	}
 	if language := text(a.PreferredLanguage); language.Given {
 		d.Language = domain.Give(languageOf(language.Value))
 	}
-	if d.First.Given && d.Last.Given && d.First.Value+d.Last.Value == "" {
-		first, last := splitName(a.DisplayName.Value)
-		d.First, d.Last = domain.Give(first), domain.Give(last)
+	if a.unmanaged() {
+		d.Manager = domain.Give("")
 	}
 	return d
 }
 
-// splitName splits a name at its last space. A name of one word is a first name.
-func splitName(name string) (first, last string) {
-	name = strings.Join(strings.Fields(name), " ")
-	i := strings.LastIndexByte(name, ' ')
-	if i < 0 {
-		return name, ""
-	}
-	return name[:i], name[i+1:]
+// unmanaged reports whether Graph says that the account's manager was removed, and no other one was set.
+func (a microsoftAccount) unmanaged() bool {
+	removed := func(l managerLink) bool { return l.Removed != nil }
+	return len(a.ManagerLinks) > 0 && !slices.ContainsFunc(a.ManagerLinks, func(l managerLink) bool { return !removed(l) })
 }
 
 const (
@@ -75,8 +77,8 @@ const (
 	batchesAtOnce = 4
 )
 
-// setManagers sets the manager's address of each account that is neither removed nor a guest. It sends up to
-// batchesAtOnce batches at a time.
+// setManagers sets the manager of each account that is neither removed nor a guest. It asks for all of them, since a
+// round neither names every manager nor any manager's email address. It sends up to batchesAtOnce batches at a time.
 func (m *microsoft) setManagers(ctx context.Context, accounts []domain.DirectoryAccount) error {
 	var users []*domain.DirectoryAccount
 	for i, a := range accounts {
@@ -100,7 +102,8 @@ type batchAnswer struct {
 	Body    json.RawMessage   `json:"body"`
 }
 
-// readManagers sets the managers' addresses of a batch of accounts. It sends a request again, in a smaller batch, if it
+// readManagers sets the managers of a batch of accounts. An account whose manager is not found keeps the ID that it has:
+// the manager may be deleted, and be restored later, which is not a change of the account. It sends a request again, in a smaller batch, if it
 // was throttled, failed or not answered. It returns the first permanent error.
 func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.DirectoryAccount) error {
 	return m.sendWithRetries(ctx, func(ctx context.Context) error {
@@ -115,14 +118,17 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 			if err != nil || i < 0 || i >= len(accounts) {
 				continue // not an id of the batch
 			}
-			manager, err := m.managerAddress(a)
+			id, email, err := m.manager(a)
 			if err != nil {
 				if retryErr, err = mergeRetries(retryErr, err); err != nil {
 					return err
 				}
 				continue
 			}
-			accounts[i].ManagerEmail = domain.Give(manager)
+			accounts[i].ManagerEmail = domain.Give(email)
+			if id != "" && m.group == "" { // the accounts of a group's managers need not be read
+				accounts[i].Manager = domain.Give(id)
+			}
 			remaining[i] = nil
 		}
 		accounts = slices.DeleteFunc(remaining, func(a *domain.DirectoryAccount) bool { return a == nil })
@@ -179,13 +185,13 @@ func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryA
 	return answer.Responses, err
 }
 
-// managerAddress returns the manager's address in an answer. It is empty if there is no manager, or the manager has no
-// address. The error is retryable if the request was throttled, unauthorized or failed, or the answer is malformed, and
-// otherwise that of requestError.
-func (m *microsoft) managerAddress(a batchAnswer) (string, error) {
+// manager returns the ID and the email address of the manager in an answer. The ID is empty if there is no manager, and
+// the address if there is none or the manager has none. The error is retryable if the request was throttled,
+// unauthorized or failed, or the answer is malformed, and otherwise that of requestError.
+func (m *microsoft) manager(a batchAnswer) (id, email string, err error) {
 	switch {
 	case a.Status == http.StatusNotFound:
-		return "", nil
+		return "", "", nil
 	case a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable:
 		after := unknownWait
 		for name, value := range a.Headers {
@@ -193,17 +199,18 @@ func (m *microsoft) managerAddress(a batchAnswer) (string, error) {
 				after = domain.RetryAfter(value, m.clock.Now())
 			}
 		}
-		return "", m.throttledError(after)
+		return "", "", m.throttledError(after)
 	case a.Status == http.StatusUnauthorized, a.Status >= 500, a.Status == http.StatusRequestTimeout:
-		return "", m.failedError("fails with the status %d for a manager", a.Status)
+		return "", "", m.failedError("fails with the status %d for a manager", a.Status)
 	case a.Status/100 != 2:
-		return "", m.requestError(answer{status: a.Status, body: a.Body})
+		return "", "", m.requestError(answer{status: a.Status, body: a.Body})
 	}
 	var manager struct {
+		ID   string `json:"id"`
 		Mail string `json:"mail"`
 	}
 	if err := json.NewDecoder(bytes.NewReader(a.Body)).Decode(&manager); err != nil {
-		return "", m.malformedError("answers with a manager that can't be read")
+		return "", "", m.malformedError("answers with a manager that can't be read")
 	}
-	return strings.TrimSpace(manager.Mail), nil
+	return manager.ID, strings.TrimSpace(manager.Mail), nil
 }

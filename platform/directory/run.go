@@ -156,7 +156,8 @@ func (r *Runner) workOn(
 	switch {
 	case err == nil:
 		r.log.InfoContext(ctx, "directory synced", "client", lease.Client.String(), "created", run.Created,
-			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged)
+			"updated", run.Updated, "deactivated", run.Deactivated, "merged", run.Merged, "unchanged", run.Unchanged,
+			"without_email", run.WithoutEmail)
 		return run, nil, nil
 	case errors.Is(err, db.ErrLeaseLost), errors.Is(cancelCause, db.ErrLeaseLost):
 		return run, db.ErrLeaseLost, db.ErrLeaseLost
@@ -329,17 +330,17 @@ func (w *activeRun) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// readAll stages the directory's accounts, from the run's position to the last page. Once in a run, it reads from the
-// start again if the position has expired. Any other error of the source is a failure.
+// readAll stages the directory's accounts, from the run's position to the last page. It reads from the start again if
+// the position is foreign or, once in a run, if it has expired. Any other error of the source is a failure.
 func (w *activeRun) readAll(ctx context.Context, source Source) error {
 	for page, err := range source.Read(ctx, w.lease.Position) {
 		if errors.Is(err, ErrStartOver) {
-			ok, startErr := dirsync.StartOver(ctx, w.db, w.lease)
-			if startErr != nil {
-				return startErr
-			}
-			if !ok { // it has started over before
+			expired := !errors.Is(err, errForeign)
+			if expired && w.lease.StartedOver {
 				return sourceFailure(err)
+			}
+			if err := dirsync.StartOver(ctx, w.db, w.lease, expired); err != nil {
+				return err
 			}
 			return w.readAll(ctx, source)
 		}
