@@ -129,6 +129,9 @@ type Connection struct {
 	// Last is the status of the latest run, and Error its error; nil if there is none.
 	Last  *domain.SyncStatus
 	Error *string
+	// WithoutEmail is the number of accounts without an email address at the end of the latest completed run; nil if
+	// there is none.
+	WithoutEmail *int
 }
 
 // Connect connects a client to a directory, or replaces the settings and the sealed credentials of its connection. If
@@ -270,7 +273,10 @@ func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (mor
 func Connections(ctx context.Context, d *db.DB) ([]Connection, error) {
 	return pg.All[Connection](ctx, d, "list directories", pg.SQL(`
 		SELECT c.id AS client, c.name, p.name AS partner, k.provider, k.settings::text AS settings, k.synced_at,
-			k.next_run_at AS next_at, r.status AS last, r.error
+			k.next_run_at AS next_at, r.status AS last, r.error, (
+				SELECT without_email FROM sync_runs WHERE client_id = k.client_id AND status = 'completed'
+				ORDER BY queued_at DESC, id DESC LIMIT 1
+			) AS without_email
 		FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id JOIN partners AS p ON p.id = c.partner_id
 		LEFT JOIN LATERAL (
 			SELECT status, error FROM sync_runs WHERE client_id = k.client_id ORDER BY queued_at DESC, id DESC LIMIT 1

@@ -17,14 +17,14 @@ type SyncRun struct {
 	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive, because the account is disabled, removed or has left the group."`
 	Merged      int                `json:"merged" doc:"Number of users made by hand whom the directory keeps from now on."`
 	Unchanged   int                `json:"unchanged" doc:"Number of the directory's other users. Counted at the end of the run."`
-	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts of which no user was made, or whose address a user could not be given. Guests and accounts without mail are not listed."`
+	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts that have no user, whose user could not be given their address, or whose user stays active although they are gone. Guests and accounts without an email address are not listed."`
 	Error       *string            `json:"error" doc:"Why the run failed, and what to do. Null where it did not."`
 }
 
 // SkippedAccount is an account that a run skipped.
 type SkippedAccount struct {
-	Address string `json:"address" doc:"Address as the directory has it, which may be no valid one."`
-	Reason  string `json:"reason" doc:"Why the account was skipped."`
+	Address string `json:"address" doc:"Email address as the directory has it, which may be invalid. Of a user who stays active, the user's."`
+	Reason  string `json:"reason" doc:"Why the account was skipped, such as \"another user has this address\" or \"not a valid email address\". Is \"status_override\" if the account is gone and its user stays active, because the user's status was set manually. Other reasons may be added."`
 }
 
 // The operations on directory syncs.

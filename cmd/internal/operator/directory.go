@@ -182,6 +182,8 @@ type directoryLine struct {
 	NextAt    domain.Time        `json:"next_at"`
 	LastRun   *domain.SyncStatus `json:"last_run"`
 	Error     *string            `json:"error"`
+	// WithoutEmail is that of the last completed run; null if there is none.
+	WithoutEmail *int `json:"without_email"`
 }
 
 // row returns the cells of the table.
@@ -192,7 +194,7 @@ func (k directoryLine) row() []any {
 	}
 	return []any{
 		k.ClientID, k.Client, k.Partner, k.Directory, string(k.Settings), synced, k.NextAt.Time.Format(time.RFC3339),
-		cmp.Or(string(domain.OrZero(k.LastRun)), "none"), domain.OrZero(k.Error),
+		cmp.Or(string(domain.OrZero(k.LastRun)), "none"), domain.OrZero(k.WithoutEmail), domain.OrZero(k.Error),
 	}
 }
 
@@ -206,9 +208,10 @@ func (c listDirectoriesCmd) Run(ctx context.Context, s cli.Env) error {
 		lines := pg.MapRows(list, func(k *dirsync.Connection) directoryLine {
 			return directoryLine{
 				k.Client, k.Name, k.Partner, k.Provider, json.RawMessage(k.Settings), domain.MaybeAt(k.SyncedAt), domain.At(k.NextAt), k.Last, k.Error,
+				k.WithoutEmail,
 			}
 		})
-		columns := []any{"CLIENT", "NAME", "PARTNER", "DIRECTORY", "SETTINGS", "SYNCED", "NEXT", "LAST RUN", "ERROR"}
+		columns := []any{"CLIENT", "NAME", "PARTNER", "DIRECTORY", "SETTINGS", "SYNCED", "NEXT", "LAST RUN", "WITHOUT EMAIL", "ERROR"}
 		return output.List(s.Out, c.JSON, lines, columns, directoryLine.row)
 	})
 }
@@ -218,11 +221,13 @@ type runDirectoryCmd struct {
 	config.DirectoryFlags
 	database.KeyFlags
 	Client string `arg:"" help:"The client: its id, UUID or name."`
-	Force  bool   `env:"-" help:"Deactivate any number of users. Without it, a run that would deactivate more than 20 % of the directory's, and more than 5, changes nothing."`
+	Force  bool   `env:"-" help:"Deactivate any number of users. Without it, a run changes nothing if it would deactivate more than 20% of the directory's users and more than 5, or all of them (two or more)."`
 }
 
 func (runDirectoryCmd) Help() string {
-	return "A run that is cut short is continued by the service. The exit status is 0 if the run was completed."
+	return "The service continues a run that is cut short. The exit status is 0 if the run was completed. The output " +
+		"counts users, and as without_email the directory's accounts without an email address, which have no user. Of " +
+		"Google's, these include accounts without a mailbox."
 }
 
 // Run syncs a client and prints the outcome, in place of the runner's log.
@@ -247,8 +252,8 @@ func (c runDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 		if run.Error != nil {
 			return fmt.Errorf("the run failed: %s", domain.Visible(*run.Error))
 		}
-		_, err = fmt.Fprintf(s.Out, "%d created, %d updated, %d deactivated, %d merged, %d unchanged\n",
-			run.Created, run.Updated, run.Deactivated, run.Merged, run.Unchanged)
+		_, err = fmt.Fprintf(s.Out, "%d created, %d updated, %d deactivated, %d merged, %d unchanged, %d without_email\n",
+			run.Created, run.Updated, run.Deactivated, run.Merged, run.Unchanged, run.WithoutEmail)
 		return err
 	})
 }

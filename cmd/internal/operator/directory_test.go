@@ -58,17 +58,19 @@ func TestDirectoryCommands(t *testing.T) {
 	for i := range 30 {
 		accounts.Put(directorytest.Account{ID: fmt.Sprint(i), Email: fmt.Sprintf("u%d@example.com", i)})
 	}
-	accounts.Put(directorytest.Account{ID: "bad", Email: "nobody"})
+	accounts.Put(directorytest.Account{ID: "bad", Email: "nobody"}, directorytest.Account{ID: "none"},
+		directorytest.Account{ID: "unlicensed", Email: "unlicensed@example.com", NoMailbox: true})
 	out, errs, err := c.run(t.Context(), nil, run()...)
-	if err != nil || out != "30 created, 0 updated, 0 deactivated, 0 merged, 0 unchanged\n" || !strings.Contains(errs, "skipped nobody: not a valid email address") {
+	if err != nil || out != "30 created, 0 updated, 0 deactivated, 0 merged, 0 unchanged, 2 without_email\n" || !strings.Contains(errs, "skipped nobody: not a valid email address") {
 		t.Errorf("%s%s: %v", out, errs, err)
 	}
 	for i := range 10 {
 		accounts.Remove(fmt.Sprint(i))
 	}
 	c.refused(false, run(), "deactivate 10 of the directory's 30", "--force")
-	c.says(run("--force"), "0 created, 0 updated, 10 deactivated, 0 merged, 20 unchanged\n")
+	c.says(run("--force"), "0 created, 0 updated, 10 deactivated, 0 merged, 20 unchanged, 2 without_email\n")
 	c.says([]string{"directory", "list"}, "completed")
+	c.says([]string{"directory", "list", "--json"}, `"without_email": 2`)
 	c.must("directory", "disconnect", "Acme")
 	if got := c.must("directory", "list"); strings.Count(got, "\n") != 1 {
 		t.Errorf("lists %s", got)
