@@ -134,19 +134,6 @@ func TestWithoutEmail(t *testing.T) {
 	}
 }
 
-// TestGoogleQuotas verifies that each reason that Google has for an exceeded quota is waited out, as throttling is.
-func TestGoogleQuotas(t *testing.T) {
-	t.Parallel()
-	for _, reason := range []string{"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "dailyLimitExceeded"} {
-		g := googleServer(t, directorytest.New(people(5)...))
-		s, w := source(t, domain.Google, g, "")
-		g.Inject(directorytest.Refused("/users", reason, 2))
-		if pages := mustRead(t, s, ""); len(accounts(pages)) != 5 || len(w.list) != 2 {
-			t.Errorf("%s: got %d accounts, waited %v", reason, len(accounts(pages)), w.list)
-		}
-	}
-}
-
 // TestLanguages verifies that a language may be written with "_" as with "-".
 func TestLanguages(t *testing.T) {
 	for provider := range list {
