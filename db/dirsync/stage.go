@@ -220,20 +220,31 @@ func stageMissing(ctx context.Context, c *db.Change, client domain.ClientID, who
 // stageManagers stages the accounts whose manager has another email address than they have, or is gone. A directory
 // whose runs read changes reports none of them. All accounts of a manager follow in the run that reads the manager's.
 func stageManagers(ctx context.Context, c *db.Change, client domain.ClientID) error {
+	if err := pg.PreferIndexes(ctx, c); err != nil { // for the rest of the transaction
+		return err
+	}
 	return pg.Run(ctx, c, "stage accounts whose manager has changed", pg.SQL(`
 		WITH latest AS MATERIALIZED (
-			SELECT object_id, d.user_id, coalesce(s.account, d.account) AS account
-			FROM (SELECT * FROM directory_accounts WHERE client_id = ?0) AS d
-			FULL JOIN (SELECT * FROM sync_accounts WHERE client_id = ?0) AS s USING (object_id)
+			SELECT d.object_id, d.user_id, coalesce(s.account, d.account) AS account
+			FROM directory_accounts AS d
+			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
+			WHERE d.client_id = ?0 AND EXISTS ( -- otherwise nothing has changed
+				SELECT 1 FROM sync_accounts WHERE client_id = ?0 AND account IS NOT NULL)
+			UNION ALL
+			SELECT s.object_id, NULL, s.account FROM sync_accounts AS s WHERE s.client_id = ?0 AND NOT EXISTS (
+				SELECT 1 FROM directory_accounts AS d WHERE d.client_id = s.client_id AND d.object_id = s.object_id)
 		), managed AS (
-			SELECT a.object_id, a.user_id, a.account || jsonb_build_object('manager_email', m.email) AS account
-			FROM latest AS a JOIN (
-				SELECT object_id, CASE WHEN `+existsSQL("account")+` THEN account->>'email' ELSE '' END AS email FROM latest
-			) AS m ON m.object_id = a.account->>'manager'
-			WHERE `+existsSQL("a.account")+` AND a.account->>'manager_email' <> m.email
+			SELECT a.object_id, a.user_id, a.account,
+				CASE WHEN `+existsSQL("m.account")+` THEN m.account->>'email' ELSE '' END AS email
+			FROM latest AS a, LATERAL (SELECT coalesce(
+				(SELECT s.account FROM sync_accounts AS s WHERE s.client_id = ?0 AND s.object_id = a.account->>'manager'),
+				(SELECT d.account FROM directory_accounts AS d WHERE d.client_id = ?0 AND d.object_id = a.account->>'manager')
+			) AS account OFFSET 0) AS m
+			WHERE `+existsSQL("a.account")+` AND a.account->>'manager' <> '' AND m.account IS NOT NULL
 		)
 		INSERT INTO sync_accounts (client_id, object_id, account, phase)
-		SELECT ?0, object_id, account, `+phaseSQL("account", "user_id")+` FROM managed
+		SELECT ?0, object_id, account || jsonb_build_object('manager_email', email), `+phaseSQL("account", "user_id")+`
+		FROM managed WHERE account->>'manager_email' <> email
 		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`, client))
 }
 
