@@ -176,6 +176,8 @@ func TestDatabases(t *testing.T) {
 		{"database", "--database-url=host=127.0.0.1 port=1 user=someone password=sesame dbname=x", failed, "refused|--database-url"},
 		{"database", "--database-url=host=127.0.0.1 port=one user=someone password = sesame", failed, "database URL|--database-url"},
 		{"database", "--database-url=postgresq://someone:sesame@127.0.0.1/x?sslmode=disable", failed, "database URL|--database-url"},
+		{"database", "--database-url=host=127.0.0.1,password=sesame", failed, "database URL|separated by spaces"},
+		{"database", "--database-url=host=127.0.0.1 port=1 dbname=y;password=sesame", failed, "database URL|separated by spaces"},
 		{"migrations", "--database-url=postgres://someone:sesame@" + nobody + "/x", "", ""},
 		{"database", "--data-dir=" + dir, warned, "serve makes an embedded one|" + dir},
 		{"data directory", "--data-dir=" + dir, warned, dir + " is not there"},
