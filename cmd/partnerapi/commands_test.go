@@ -169,22 +169,22 @@ func TestOnlyServeAndMigrateChangeTables(t *testing.T) {
 	}
 }
 
-// TestServeWithoutRightsToTables has a role serve that may read and write rows
-// and nothing else.
-func TestServeWithoutRightsToTables(t *testing.T) {
+// TestServingRole verifies that a role that may read and write rows and advance sequences, and nothing else, serves and
+// runs commands. A table on which it lacks a right makes the service not ready, and doctor says what to run.
+func TestServingRole(t *testing.T) {
 	t.Parallel()
-	flag := demonstration(t)
-	address, err := url.Parse(strings.TrimPrefix(flag, "--database-url="))
+	owner := demonstration(t)
+	address, err := url.Parse(strings.TrimPrefix(owner, "--database-url="))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := opened(t, flag)
+	d := opened(t, owner)
 	role := "rows_" + strings.ToLower(rand.Text())
 	for _, statement := range []string{
 		"REVOKE CREATE ON SCHEMA public FROM PUBLIC",
 		"CREATE ROLE " + role + " LOGIN PASSWORD 'sesame'",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role,
-		"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO " + role,
+		"GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA public TO " + role,
 	} {
 		execute(t, d, statement)
 	}
@@ -196,11 +196,69 @@ func TestServeWithoutRightsToTables(t *testing.T) {
 		}
 	})
 	address.User = url.UserPassword(role, "sesame")
+	flag := "--database-url=" + address.String()
 
-	r := serving(t, "--demo", "--database-url="+address.String())
+	r := serving(t, "--demo", flag)
 	r.get("/v2/clients", "pk_demo_all").want(http.StatusOK)
 	r.get("/readyz", "").want(http.StatusOK)
+	importNumbers(t, r, flag) // v1-line
+
+	execute(t, d, "CREATE TABLE granted_to_nobody (id int)")
+	execute(t, d, "REVOKE UPDATE ON webhooks FROM "+role)
+	if got := r.get("/readyz", "").want(http.StatusServiceUnavailable); !strings.Contains(string(got.body), "run partnerapi doctor") {
+		t.Errorf("it says %s", got.body)
+	}
+	if found := r.logs.await(regexp.MustCompile(`the role lacks rights on granted_to_nobody, webhooks; .* (GRANT SELECT.*) TO \\"`+role), r.ended); found == nil {
+		t.Errorf("the log does not say which rights:\n%s", r.logs)
+	}
+	_, grants, _ := strings.Cut(command(t, "doctor", flag).out, "run as the owner of the tables: ")
+	grants, _, found := strings.Cut(grants, "; and see")
+	if !found {
+		t.Fatal("doctor does not say what to run")
+	}
+	execute(t, d, grants)
+	r.get("/readyz", "").want(http.StatusOK)
+	// Tables of a later version are not this one's.
+	execute(t, d, "INSERT INTO schema_migrations (version_id, is_applied) VALUES (9999, true)")
+	execute(t, d, "REVOKE SELECT ON granted_to_nobody FROM "+role)
+	r.get("/readyz", "").want(http.StatusOK)
 	r.finish()
+}
+
+// TestEncodings verifies that an empty database with another encoding than UTF8 is refused before anything is created,
+// and that one with tables is served with a warning.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	flag := databaseFlag(t)
+	d := opened(t, flag)
+	address, err := url.Parse(strings.TrimPrefix(flag, "--database-url="))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := address.Path[1:]
+	for _, encoding := range []string{"LATIN1", "SQL_ASCII"} {
+		name := "encoded_" + strings.ToLower(rand.Text())
+		execute(t, d, "CREATE DATABASE "+name+" ENCODING '"+encoding+"' LOCALE 'C' TEMPLATE template0")
+		t.Cleanup(func() {
+			if _, err := d.SQL().ExecContext(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+				t.Error(err)
+			}
+		})
+		address.Path = "/" + name
+		empty := "--database-url=" + address.String()
+		for _, args := range [][]string{{"migrate"}, {"serve", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}} {
+			refused(t, 1, append(args, empty), encoding, "createdb --encoding=UTF8 --template=template0")
+		}
+		if tables := must(t, "migrate", "--status", empty); strings.Contains(tables, "applied") {
+			t.Errorf("%s: it was migrated: %s", encoding, tables)
+		}
+	}
+
+	// As version 1.0 accepted it.
+	execute(t, d, "UPDATE pg_database SET encoding = pg_char_to_encoding('LATIN1') WHERE datname = $1", used)
+	r := serving(t, flag)
+	r.finish()
+	says(t, r.logs.String(), "the database does not store every character", "encoding=LATIN1", "docs/operating.md, Encoding")
 }
 
 // TestMigrateSaysWhatIsToCome: without changing anything, and with what is locked.

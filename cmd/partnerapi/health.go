@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,7 +16,9 @@ import (
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/figures"
+	"partnerapi/db/doctor"
 	"partnerapi/db/migrate"
+	"partnerapi/db/pg"
 )
 
 // readyWithin is the timeout of the database check, shorter than the timeout of the command health.
@@ -32,7 +35,7 @@ func (s *service) mountHealth() {
 }
 
 // ready returns the status and the text for /readyz. The status is 503 if the service is stopping, the database cannot
-// be used, or its tables are not at the version that this program needs; else 200. The text says if the disk of the
+// be used, its tables are not at the version that this program needs, or the role lacks rights on them; else 200. The text says if the disk of the
 // data directory, disks[0], is nearly full, but the process stays ready, as no other process could serve more requests.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
@@ -41,16 +44,40 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	err := s.db.Ping(ctx)
-	if err == nil && !s.migrated.Load() { // once it succeeded, the check is not repeated
-		err = migrate.CheckMigrated(ctx, s.db)
-		s.migrated.Store(err == nil)
+	if err == nil {
+		err = s.checkTables(ctx)
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "not ready", "error", err)
-		return http.StatusServiceUnavailable,
-			"not ready: the database cannot be used\n" + figures.FullDisk(s.disks[0], s.embedded, false)
+		reason := "the database cannot be used"
+		if errors.Is(err, errRights) {
+			reason = "the role of the database lacks rights: run partnerapi doctor, which prints the GRANT statements"
+		}
+		return http.StatusServiceUnavailable, "not ready: " + reason + "\n" + figures.FullDisk(s.disks[0], s.embedded, false)
 	}
 	return http.StatusOK, "ready\n" + figures.FullDisk(s.disks[0], s.embedded, true)
+}
+
+// errRights is the error of a role that lacks rights on tables or sequences.
+var errRights = errors.New("the role lacks rights")
+
+// checkTables returns an error unless the tables are at the version that this program needs, or were so before and now
+// are at a newer one, and the role has its rights on them. It wraps errRights if rights are missing, but does not check
+// those on the tables of a newer version: this program does not use what that version added.
+func (s *service) checkTables(ctx context.Context) error {
+	have, want, err := migrate.SchemaVersion(ctx, s.db)
+	if err == nil && !s.migrated.Load() {
+		err = migrate.CheckVersion("tables", have, want)
+		s.migrated.Store(err == nil)
+	}
+	if err != nil && !pg.Denied(err) || have > want {
+		return err
+	}
+	role, roleErr := doctor.ReadRole(ctx, s.db)
+	if roleErr == nil && role.Denied != "" {
+		return fmt.Errorf("%w on %s; run as the owner of the tables: %s", errRights, role.Denied, role.Grants())
+	}
+	return errors.Join(err, roleErr)
 }
 
 // registerDisks adds the metrics of the disks that the process writes to, and keeps the disks for ready.

@@ -56,7 +56,7 @@ type service struct {
 	// stopping reports whether the service is stopping; after is time.After, except in tests.
 	stopping atomic.Bool
 	after    func(time.Duration) <-chan time.Time
-	// migrated reports whether the tables were found to be this version's, which is final.
+	// migrated reports whether the tables were found to be this version's. They may become a newer version's later.
 	migrated atomic.Bool
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,4 +72,16 @@ func TestPublicURLOfDryRuns(t *testing.T) {
 	if strings.Contains(got, "127.0.0.1") {
 		t.Errorf("links lead to this machine:\n%s", got)
 	}
+}
+
+// importNumbers verifies that the role of a database gives a client of the service a number, and that the next client
+// gets one above it.
+func importNumbers(t *testing.T, r *running, flag string) {
+	t.Helper()
+	lines := "kind,number,id\nclient,5000," + oldestClient(r) + "\n"
+	path := filepath.Join(t.TempDir(), "numbers.csv")
+	writeFile(t, path, lines)
+	says(t, must(t, "idmap", "import", flag, path), ": moved 1 objects to their numbers")
+	made := r.do("POST", "/v1/clients", "pk_demo_all", fields{"company_name": "After the import"}).want(http.StatusCreated)
+	says(t, string(made.body), `"id":5001`)
 }

@@ -180,7 +180,7 @@ func (s *server) ensureTemplate(ctx context.Context, schema Schema, name string,
 	}
 
 	aside := s.next()
-	if err := s.exec(ctx, "CREATE DATABASE "+aside+" TEMPLATE template0"); err != nil {
+	if err := s.exec(ctx, "CREATE DATABASE "+aside+" ENCODING 'UTF8' TEMPLATE template0"); err != nil {
 		return err
 	}
 	if err := schema.Apply(ctx, s.url(aside)); err != nil {

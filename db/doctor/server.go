@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"partnerapi/db"
 	"partnerapi/db/pg"
 )
@@ -18,6 +20,8 @@ type Server struct {
 	Version     int
 	VersionText string
 	Encoding    string
+	// Empty is true if the role's schema has no tables.
+	Empty bool
 	// CreatesTables is true if the role may create tables in its schema.
 	CreatesTables bool
 }
@@ -28,6 +32,7 @@ func ReadServer(ctx context.Context, d *db.DB) (Server, error) {
 	return pg.One[Server](ctx, d, "read the server's version", pg.SQL(`
 		SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS version_text,
 			current_setting('server_encoding') AS encoding,
+			NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')) AS empty,
 			coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS creates_tables`))
 }
 
@@ -38,9 +43,19 @@ type Role struct {
 	Superuser bool
 	// ReadOnly is true if writes are impossible: the server is a standby, or transactions are read-only by default.
 	ReadOnly bool
+	// Schema is the schema of the tables.
+	Schema string
 	// Denied lists the tables and sequences, separated by commas, on which the role lacks
-	// a right that the service needs; empty for none.
+	// a right that the service or one of its commands needs; empty for none.
 	Denied string
+}
+
+// Grants returns the statements that give the role the rights that it needs on the tables and sequences. Their owner
+// runs them.
+func (r Role) Grants() string {
+	schema, role := pgx.Identifier{r.Schema}.Sanitize(), pgx.Identifier{r.Name}.Sanitize()
+	return "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + schema + " TO " + role +
+		"; GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA " + schema + " TO " + role
 }
 
 // ReadRole reads the rights of the connected role on the tables and sequences of its
@@ -49,11 +64,12 @@ func ReadRole(ctx context.Context, d *db.DB) (Role, error) {
 	return pg.One[Role](ctx, d, "read the role's rights", pg.SQL(`
 		SELECT current_user::text AS name, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
 			pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS read_only,
+			coalesce(current_schema(), 'public') AS schema,
 			coalesce((
 				SELECT string_agg(relname, ', ' ORDER BY relname) FROM pg_class
-				WHERE relnamespace = current_schema()::regnamespace AND CASE relkind
-					WHEN 'S' THEN NOT has_sequence_privilege(oid, 'USAGE')
-					WHEN 'r' THEN NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+				WHERE relnamespace = current_schema()::regnamespace AND CASE
+					WHEN relkind = 'S' THEN NOT (has_sequence_privilege(oid, 'USAGE') AND has_sequence_privilege(oid, 'UPDATE'))
+					WHEN relkind IN ('r', 'p') THEN NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
 						AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))
 					ELSE false END
 			), '') AS denied`))

@@ -70,8 +70,14 @@ func Up(ctx context.Context, d *db.DB) (applied []string, err error) {
 
 // up applies the migrations of the chain that were not applied yet, and returns their names.
 func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
-	if _, _, err := c.version(ctx, d); err != nil { // the tables are of a version before 1.0, for example
+	have, _, err := c.version(ctx, d)
+	if err != nil { // the tables are of a version before 1.0, for example
 		return nil, err
+	}
+	if have == 0 {
+		if err := checkEncoding(ctx, d); err != nil {
+			return nil, err
+		}
 	}
 	p, err := c.provider(d)
 	if err != nil {
@@ -91,6 +97,24 @@ func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
 		}
 		applied = append(applied, cmp.Or(result.Source.Path, c.goStep(result.Source.Version).Name)) // one in Go has no path
 	}
+}
+
+// Encoding is the only encoding of a database in which the service creates tables.
+const Encoding = "UTF8"
+
+// EncodingOf returns the encoding of the database, as PostgreSQL names it.
+func EncodingOf(ctx context.Context, d *db.DB) (string, error) {
+	return pg.One[string](ctx, d, "read the database's encoding", pg.SQL("SELECT current_setting('server_encoding')"))
+}
+
+// checkEncoding returns an error unless the database, which has no tables yet, can store every character.
+func checkEncoding(ctx context.Context, d *db.DB) error {
+	found, err := EncodingOf(ctx, d)
+	if err == nil && found != Encoding {
+		err = fmt.Errorf("the encoding of this empty database is %s and must be %s: drop it, and create it with "+
+			"createdb --encoding=UTF8 --template=template0", found, Encoding)
+	}
+	return err
 }
 
 // goStep returns the Step of the migration in Go with a version; the zero Step if that migration is in SQL.

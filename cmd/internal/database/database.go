@@ -90,10 +90,25 @@ func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOp
 	} else {
 		err = checkTables(ctx, d, s.Tables)
 	}
+	if err == nil {
+		err = warnOfEncoding(ctx, d, serveOptions.Log)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(ExplainDenied(d, err), shut())
 	}
 	return d, shut, nil
+}
+
+// EncodingHint explains how to leave an encoding other than UTF8.
+const EncodingHint = "restore a dump of it into a database with the encoding UTF8 (docs/operating.md, Encoding)"
+
+// warnOfEncoding logs a warning if the database, which has tables, cannot store every character.
+func warnOfEncoding(ctx context.Context, d *db.DB, log *slog.Logger) error {
+	encoding, err := migrate.EncodingOf(ctx, d)
+	if err == nil && encoding != migrate.Encoding {
+		log.WarnContext(ctx, "the database does not store every character: "+EncodingHint, "encoding", encoding)
+	}
+	return err
 }
 
 // CheckExists returns an error if the flags select the embedded database and it does not exist.

@@ -36,7 +36,8 @@ func assertFinding(t *testing.T, f finding, status verdict, words ...string) {
 func TestAssess(t *testing.T) {
 	t.Parallel()
 	assertFinding(t, assessServer(doctor.Server{Version: 130014, VersionText: "13.14", Encoding: "UTF8"}, "here"), failed, "13.14", "14 or newer")
-	assertFinding(t, assessServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "SQL_ASCII"}, "here"), failed, "SQL_ASCII", "UTF8")
+	assertFinding(t, assessServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "SQL_ASCII", Empty: true}, "here"), failed, "SQL_ASCII", "createdb --encoding=UTF8")
+	assertFinding(t, assessServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "LATIN1"}, "here"), warned, "LATIN1", "restore a dump")
 	assertFinding(t, assessServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "UTF8"}, "here"), passed, "14.1")
 	assertFinding(t, assessClock(time.Second, 0), passed, "1s")
 	assertFinding(t, assessClock(-7*time.Second, time.Second), warned, "7s behind", "NTP")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/emersion/go-smtp"
+	"github.com/jackc/pgx/v5"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
@@ -206,15 +207,15 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// TestRolesAndEncodings: a role that may write all rows is enough, and one that may only read
-// them is not. Another encoding than UTF-8 is refused.
+// TestRolesAndEncodings verifies that a role that may write all rows and advance all sequences is enough, and one that
+// lacks a right is told what to run. Another encoding than UTF8 fails in an empty database, and else is a warning.
 func TestRolesAndEncodings(t *testing.T) {
 	t.Parallel()
 	w := worldtest.New(t)
 	own, err := url.Parse(w.Pool().Config().ConnString())
 	w.Must(err)
 	for rights, want := range map[string]expected{
-		"SELECT":                         {"role", "", failed, "doctor_|lacks rights on|clients|users|grant"},
+		"SELECT":                         {"role", "", failed, "doctor_|lacks rights on|clients|users|GRANT SELECT, INSERT"},
 		"SELECT, INSERT, UPDATE, DELETE": {"role", "", passed, "no superuser"},
 	} {
 		name := "doctor_" + strings.ToLower(rand.Text()[:10])
@@ -222,16 +223,25 @@ func TestRolesAndEncodings(t *testing.T) {
 		defer func() { w.Exec("DROP OWNED BY " + name); w.Exec("DROP ROLE " + name) }()
 		w.Exec("GRANT USAGE ON SCHEMA public TO " + name)
 		w.Exec("GRANT " + rights + " ON ALL TABLES IN SCHEMA public TO " + name)
-		w.Exec("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO " + name)
+		w.Exec("GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA public TO " + name)
 		at := *own
 		at.User = url.UserPassword(name, "sesame")
 		want.assert(t, at.String())
+		w.Exec("CREATE SEQUENCE " + name)
+		w.Exec("GRANT USAGE ON SEQUENCE " + name + " TO " + name)
+		expected{"role", "", failed, "lacks rights on|" + name + "|GRANT USAGE, UPDATE ON ALL SEQUENCES"}.assert(t, at.String())
+		w.Exec("DROP SEQUENCE " + name)
 	}
 	other := *own
 	other.Path = "/ascii_" + strings.ToLower(rand.Text()[:8])
 	w.Exec("CREATE DATABASE " + other.Path[1:] + " ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
 	defer w.Exec("DROP DATABASE " + other.Path[1:] + " WITH (FORCE)")
-	expected{"database", "", failed, "SQL_ASCII|UTF8"}.assert(t, other.String())
+	expected{"database", "", failed, "SQL_ASCII|createdb --encoding=UTF8"}.assert(t, other.String())
+	conn, err := pgx.Connect(t.Context(), other.String())
+	w.Must(err)
+	_, err = conn.Exec(t.Context(), "CREATE TABLE schema_migrations ()")
+	w.Must(errors.Join(err, conn.Close(t.Context())))
+	expected{"database", "", warned, "SQL_ASCII|restore a dump|docs/operating.md"}.assert(t, other.String())
 }
 
 // TestFirstCell: an empty database can become any cell.

@@ -65,9 +65,11 @@ func assessServer(s doctor.Server, at string) finding {
 	case s.Version < doctor.MinServer:
 		return fail(fmt.Sprintf("upgrade the server to PostgreSQL %d or newer", doctor.MinServer/10_000),
 			fmt.Errorf("PostgreSQL %s at %s is too old", s.VersionText, at))
-	case s.Encoding != "UTF8":
-		return fail("make a database with ENCODING 'UTF8' and TEMPLATE template0",
-			fmt.Errorf("the encoding of %s is %s", at, s.Encoding))
+	case s.Encoding != migrate.Encoding && s.Empty:
+		return fail("drop it, and create it with createdb --encoding=UTF8 --template=template0",
+			fmt.Errorf("the encoding of %s is %s and must be %s", at, s.Encoding, migrate.Encoding))
+	case s.Encoding != migrate.Encoding:
+		return warn(database.EncodingHint, "the encoding of %s is %s, which does not store every character", at, s.Encoding)
 	}
 	return pass("PostgreSQL %s, %s, at %s", s.VersionText, s.Encoding, at)
 }
@@ -134,7 +136,7 @@ func assessRole(role doctor.Role) finding {
 		return warn("make a role of its own that owns the tables: CREATE ROLE partnerapi LOGIN",
 			"%s is a superuser: whoever gets a statement in commands the server", role.Name)
 	case role.Denied != "":
-		return fail("grant SELECT, INSERT, UPDATE, DELETE on all tables and USAGE on all sequences of the schema",
+		return fail("run as the owner of the tables: "+role.Grants()+"; and see docs/operating.md, Roles, for those of later versions",
 			fmt.Errorf("%s lacks rights on %s", role.Name, role.Denied))
 	}
 	return pass("%s may read and write all tables, and is no superuser", role.Name)
