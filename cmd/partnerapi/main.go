@@ -37,6 +37,10 @@ var extensions = []extension.Extension{
 }
 
 func main() {
+	if err := installed.adopt(os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "partnerapi:", err)
+		os.Exit(1)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

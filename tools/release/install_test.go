@@ -155,6 +155,7 @@ func TestDebianPackage(t *testing.T) {
 		_ = errors.Join(os.RemoveAll(data), os.RemoveAll(filepath.Dir(settings)))
 		_ = exec.Command("userdel", "partnerapi").Run()
 	})
+	installEarlier(t, r)
 	dpkg(t, "--install", filepath.Join(r.out, prefix+"linux_"+here.arch+".deb"))
 	owned(t, settings, 0o640, "root", "partnerapi")
 	owned(t, data, 0o700, "partnerapi", "partnerapi")
@@ -172,6 +173,7 @@ func TestDebianPackage(t *testing.T) {
 	serve.run(t, "partners", "create", "Northlight MSP")
 	key := strings.TrimSpace(serve.run(t, "keys", "create", "--name=test", "--clients=all", "--scopes=read"))
 	s.asked(t, key, `{"data":[]`)
+	byHand(t, serve.env)
 	w := work.start(t, work.args...)
 	serve.run(t, "health", "http://"+w.address)
 	w.stop(t)
@@ -180,11 +182,7 @@ func TestDebianPackage(t *testing.T) {
 	// An upgrade keeps settings that were changed, and data.
 	changed := fileOf(t, settings)
 	r.version = "v0.0.2"
-	next := filepath.Join(t.TempDir(), "next.deb")
-	file, err := os.Create(next)
-	check(t, err)
-	check(t, errors.Join(r.writePackage(file, "deb", here), file.Close()))
-	dpkg(t, "--install", next)
+	dpkg(t, "--install", packageOf(t, &r))
 	if string(fileOf(t, settings)) != string(changed) {
 		t.Error("the upgrade changed the settings")
 	}
@@ -204,6 +202,91 @@ func TestDebianPackage(t *testing.T) {
 		t.Errorf("the purge left the settings: %v", err)
 	}
 	owned(t, data+"/postgres", 0o700, "partnerapi", "partnerapi")
+}
+
+// TestLintian wants the package to have no error of Debian's policy, and the manual page no warning.
+func TestLintian(t *testing.T) {
+	r := made(t)
+	for program, args := range map[string][]string{
+		"lintian": {"--allow-root", "--fail-on=error", filepath.Join(r.out, prefix+"linux_"+here.arch+".deb")},
+		"man":     {"--warnings", "--encoding=UTF-8", "--local-file", manualFile(t, r)},
+	} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Logf("there is no %s", program)
+			continue
+		}
+		c := exec.Command(path, args...)
+		var said strings.Builder
+		c.Stderr = &said
+		if out, err := c.Output(); err != nil || program == "man" && (said.Len() > 0 || !strings.Contains(string(out), "partnerapi keys create")) {
+			t.Errorf("%s (%v): %s%.3000s", program, err, &said, out)
+		}
+	}
+}
+
+// manualFile writes the manual page, and returns its path.
+func manualFile(t *testing.T, r *release) string {
+	t.Helper()
+	page, err := r.manual()
+	check(t, err)
+	path := filepath.Join(t.TempDir(), "partnerapi.1.gz")
+	check(t, os.WriteFile(path, page, 0o600))
+	return path
+}
+
+// packageOf makes the package of Debian of a release, and returns its path.
+func packageOf(t *testing.T, r *release) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), r.version+".deb")
+	file, err := os.Create(path)
+	check(t, err)
+	check(t, errors.Join(r.writePackage(file, "deb", here), file.Close()))
+	return path
+}
+
+// installEarlier installs a package whose settings are a conffile, as those of 1.0 are, and changes them, as the
+// handbook has it. The next package has other settings: its installation must not stop at dpkg's question, nor lose the
+// change. After a purge it installs the package anew.
+func installEarlier(t *testing.T, r release) {
+	t.Helper()
+	r.version, r.conffile = "v0.0.0", true
+	dpkg(t, "--install", packageOf(t, &r))
+	changed := "PARTNERAPI_LISTEN=127.0.0.1:0\nPARTNERAPI_RELEASE=latest\n"
+	check(t, os.WriteFile(settings, []byte(changed), 0o640))
+	dpkg(t, "--install", filepath.Join(r.out, prefix+"linux_"+here.arch+".deb"))
+	if got := string(fileOf(t, settings)); got != changed {
+		t.Errorf("the upgrade changed the settings to %s", got)
+	}
+	owned(t, settings, 0o640, "root", "partnerapi")
+	dpkg(t, "--purge", "partnerapi")
+	if _, err := os.Stat(filepath.Dir(settings)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the purge left the settings of before: %v", err)
+	}
+}
+
+// byHand runs a command as root types it: it has the database of the service, as the service's user, and says so. A
+// database that is named on the command line is used alone.
+func byHand(t *testing.T, service []string) {
+	t.Helper()
+	var env []string
+	for _, v := range service {
+		if !strings.HasPrefix(v, "PARTNERAPI_") {
+			env = append(env, v)
+		}
+	}
+	c := exec.Command("/usr/bin/partnerapi", "partners", "list")
+	c.Dir, c.Env = t.TempDir(), env
+	said, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "Northlight MSP") ||
+		!strings.Contains(string(said), "uses the settings of "+settings+", as the user partnerapi\n") {
+		t.Errorf("by hand (%v): %s", err, said)
+	}
+	c = exec.Command("/usr/bin/partnerapi", "partners", "list", "--data-dir=data")
+	c.Dir, c.Env = t.TempDir(), env
+	if said, err := c.CombinedOutput(); err == nil || strings.Contains(string(said), settings) {
+		t.Errorf("with a database of its own (%v): %s", err, said)
+	}
 }
 
 // dpkg runs dpkg, which may ask nothing.

@@ -44,6 +44,8 @@ type release struct {
 	out      string // the folder that is written
 	progress io.Writer
 
+	conffile bool // settings are a conffile in all packages, as in those of 1.0: for tests
+
 	parts    []part
 	binaries map[target][]byte
 }

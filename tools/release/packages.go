@@ -20,7 +20,10 @@ import (
 //go:embed package
 var scripts embed.FS
 
-const summary = "Partner API of a security awareness training service"
+const (
+	summary    = "Partner API of a security awareness training service"
+	maintainer = "The maintainers of partnerapi <maintainers@partnerapi.example>"
+)
 
 // packaged is a file or folder of a package.
 type packaged struct {
@@ -56,9 +59,9 @@ func (r *release) packageInfo(folder, format string, t target) (*nfpm.Info, erro
 	users := map[string]string{"deb": "passwd", "rpm": "shadow-utils"} // has useradd
 	info := &nfpm.Info{
 		Name: "partnerapi", Version: r.version, Platform: t.os, Arch: t.arch, MTime: r.time, License: "Apache-2.0", Section: "net",
-		Priority: "optional", Maintainer: "The maintainers of partnerapi <maintainers@partnerapi.example>",
-		Description: summary + "\nIntegrations of managed service providers manage the clients, users, training and simulated\n" +
-			"phishing of the service by it. It needs PostgreSQL 14 or later.",
+		Priority: "optional", Maintainer: maintainer,
+		Description: summary + "\nManaged service providers manage the clients, users, training and\n" +
+			"simulated phishing of the service by it. It needs PostgreSQL 14 or later.",
 		DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Recommends: []string{"ca-certificates"}, Suggests: []string{"postgresql"},
@@ -119,8 +122,7 @@ func (r *release) packageFiles(format string, t target) ([]packaged, error) {
 	all := []packaged{
 		{entry: entry{name: "usr/bin/partnerapi", mode: 0o755, data: r.binaries[t]}},
 		{entry: entry{name: "etc/partnerapi", mode: fs.ModeDir | 0o750}, kind: files.TypeDir, owner: "root:partnerapi"},
-		{entry: entry{name: "etc/partnerapi/partnerapi.env", mode: 0o640, data: settings},
-			kind: files.TypeConfigNoReplace, owner: "root:partnerapi"},
+		r.packagedSettings(format, settings),
 		{entry: entry{name: "var/lib/partnerapi", mode: fs.ModeDir | 0o700}, kind: files.TypeDir, owner: "partnerapi:partnerapi"},
 	}
 	for _, name := range []string{"partnerapi.service", "partnerapi-work.service"} {
@@ -136,10 +138,22 @@ func (r *release) packageFiles(format string, t target) ([]packaged, error) {
 	if err != nil {
 		return nil, err
 	}
+	manual, err := r.manual()
+	if err != nil {
+		return nil, err
+	}
+	more = append(more, entry{name: "usr/share/man/man1/partnerapi.1.gz", mode: 0o644, data: manual})
 	documents, err := r.documents()
+	if format == "deb" {
+		ofDebian, err := r.debianFiles()
+		if err != nil {
+			return nil, err
+		}
+		more = append(more, ofDebian...)
+	}
 	for _, d := range documents {
-		if d.name == "LICENSE" {
-			d.name = "copyright" // as Debian names it
+		if d.name == "LICENSE" && format == "deb" {
+			continue // its copyright names the copy that Debian has
 		}
 		d.name = "usr/share/doc/partnerapi/" + d.name
 		more = append(more, d)
@@ -148,6 +162,17 @@ func (r *release) packageFiles(format string, t target) ([]packaged, error) {
 		all = append(all, packaged{entry: e})
 	}
 	return all, err
+}
+
+// packagedSettings returns the settings as a package has them: for rpm where the services read them, and else as a
+// template, which postinstall.sh copies once. As a conffile of dpkg, every change of the template would stop an unattended
+// upgrade, which cannot answer dpkg's question: every installation has changed its settings.
+func (r *release) packagedSettings(format string, settings []byte) packaged {
+	if format == "rpm" || r.conffile {
+		return packaged{entry: entry{name: "etc/partnerapi/partnerapi.env", mode: 0o640, data: settings},
+			kind: files.TypeConfigNoReplace, owner: "root:partnerapi"}
+	}
+	return packaged{entry: entry{name: "usr/share/partnerapi/partnerapi.env", mode: 0o644, data: settings}}
 }
 
 // packagedUnit returns a unit as a package has it: with the program's place, and with the user that the package makes.
