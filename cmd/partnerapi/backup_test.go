@@ -3,10 +3,7 @@
 package main
 
 import (
-	"context"
-	"crypto/rand"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,18 +15,6 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/platform/seal"
 )
-
-// handbook are the blocks of commands about backups in docs/operating.md, in order.
-func handbook(t *testing.T) (keys, own, create, restoreOwn, embedded, restoreEmbedded, dump string) {
-	t.Helper()
-	for _, program := range []string{"bash", "pg_dump", "pg_restore", "createdb", "tar"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no %s", program)
-		}
-	}
-	b := chapter(t, "Backup and restore", 7)
-	return b[0], b[1], b[2], b[3], b[4], b[5], b[6]
-}
 
 // place is a directory in which an operator types commands.
 type place struct {
@@ -80,20 +65,25 @@ func (p place) keptApart(archive string) {
 	}
 }
 
+// clientOf is the oldest client of a key.
+func clientOf(r *running, key string) string {
+	return into[struct{ Data []identified }](r.get("/v2/clients?limit=1&sort=created_at", key).want(http.StatusOK)).Data[0].ID
+}
+
 // said is what a service answers that is the same after a restore.
-func said(r *running) (texts []string) {
-	for _, path := range []string{"/v2/clients?limit=500", "/v2/clients/" + oldestClient(r) + "/users?limit=20&sort=email"} {
-		body := string(r.get(path, "pk_demo_all").want(http.StatusOK).body)
+func said(r *running, key string) (texts []string) {
+	for _, path := range []string{"/v2/clients?limit=500", "/v2/clients/" + clientOf(r, key) + "/users?limit=20&sort=email"} {
+		body := string(r.get(path, key).want(http.StatusOK).body)
 		texts = append(texts, regexp.MustCompile(`"next_cursor":"[^"]+"`).ReplaceAllString(body, ""))
 	}
 	return texts
 }
 
 // checkRestored wants the answers of before, each secret to be opened by the key, and
-// the files of reports.
-func (p place) checkRestored(r *running, before []string, d *db.DB, keys *seal.Keys) {
+// the files of reports in the data directory. key is an API key.
+func (p place) checkRestored(r *running, before []string, d *db.DB, keys *seal.Keys, data, key string) {
 	p.t.Helper()
-	for i, now := range said(r) {
+	for i, now := range said(r, key) {
 		if now != before[i] {
 			p.t.Errorf("it answers\n%s, and before\n%s", now, before[i])
 		}
@@ -107,70 +97,32 @@ func (p place) checkRestored(r *running, before []string, d *db.DB, keys *seal.K
 	if plain, err := keys.Open(sealed, seal.Context("directory", id)); err != nil || string(plain) != "credentials of "+id {
 		p.t.Errorf("the secret is %q, %v", plain, err)
 	}
-	if files, err := os.ReadDir(p.at("restored", "reports")); err != nil || len(files) == 0 {
+	if files, err := os.ReadDir(p.at(data, "reports")); err != nil || len(files) == 0 {
 		p.t.Errorf("%d files of reports, %v", len(files), err)
 	}
 }
 
-// emptied is a command that makes a database under a name of its own, and the URL of it.
-func emptied(t *testing.T, create, server string) (command, address string) {
-	t.Helper()
-	name := "restored_" + strings.ToLower(rand.Text()[:10])
-	d := opened(t, "--database-url="+server)
-	t.Cleanup(func() {
-		_, _ = d.SQL().ExecContext(context.Background(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-	})
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return strings.Replace(create, " restored\n", " "+name+"\n", 1), u.String()
-}
-
-// TestBackupOfOwnDatabase runs the commands of the handbook on a database of the
-// operator's.
-func TestBackupOfOwnDatabase(t *testing.T) {
-	t.Parallel()
-	_, backup, create, restore, _, _, _ := handbook(t)
-	p, flag := newPlace(t), demonstration(t)
-	text := freshKey(t)
-	p.types("install -d -m 700 keys; umask 077; echo '" + text + "' > keys/encryption.key")
-	first := serving(t, flag, "--data-dir="+p.at("data"), "--encryption-key="+text, "--demo", "--release=latest")
-	connected(t, opened(t, flag), text, oldestClient(first))
-	before := said(first)
-
-	own := strings.TrimPrefix(flag, "--database-url=")
-	p.types(backup, "PARTNERAPI_DATABASE_URL="+own)
-	p.keptApart("files.tgz")
-	first.finish()
-	command, address := emptied(t, create, own)
-	p.types(command, "PARTNERAPI_DATABASE_URL="+own)
-	second := p.serves(restore, "PARTNERAPI_DATABASE_URL="+address)
-	p.checkRestored(second, before, opened(t, "--database-url="+address), parsed(t, text))
-	second.finish()
-}
-
-// TestBackupOfEmbeddedDatabase runs those on an embedded one: dumped while it runs, and
-// copied when it is stopped.
+// TestBackupOfEmbeddedDatabase runs the handbook's commands for an embedded database: dumped while it runs, and copied
+// when it is stopped. The dump is restored into the database of an installation with a server of its own.
 func TestBackupOfEmbeddedDatabase(t *testing.T) {
 	t.Parallel()
-	keys, _, create, restoreOwn, backup, restore, dump := handbook(t)
-	p, own := newPlace(t), strings.TrimPrefix(demonstration(t), "--database-url=")
+	blocks := chapter(t, "Backup and restore", 6)
+	keys, restoreOwn, backup, restore, dump := blocks[0], blocks[2], blocks[3], blocks[4], blocks[5]
+	p := newPlace(t)
 	dbtest.NeedPrograms(t)
 	stopLeft(t, p.at("data"))
 	stopLeft(t, p.at("restored"))
 	first := process(t, p.at("data"), "--demo", "--release=latest")
 	p.types(keys)
-	text, err := os.ReadFile(p.at("keys", "encryption.key"))
+	read, err := os.ReadFile(p.at("keys", "encryption.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := parsed(t, strings.TrimSpace(string(text)))
+	text := strings.TrimSpace(string(read))
 	d, shut := joined(t, p.at("data"))
-	connected(t, d, strings.TrimSpace(string(text)), oldestClient(first))
+	connected(t, d, text, oldestClient(first))
 	shut()
-	before := said(first)
+	before := said(first, "pk_demo_all")
 	p.types(dump)
 	p.keptApart("files.tgz")
 	first.finish()
@@ -179,16 +131,15 @@ func TestBackupOfEmbeddedDatabase(t *testing.T) {
 
 	second := p.serves(restore)
 	d, shut = joined(t, p.at("restored"))
-	p.checkRestored(second, before, d, kept)
+	p.checkRestored(second, before, d, parsed(t, text), "restored", "pk_demo_all")
 	shut()
 	second.finish()
 
-	if err := os.RemoveAll(p.at("restored")); err != nil {
-		t.Fatal(err)
-	}
-	command, address := emptied(t, create, own)
-	p.types(command, "PARTNERAPI_DATABASE_URL="+own)
-	third := p.serves(restoreOwn, "PARTNERAPI_DATABASE_URL="+address)
-	p.checkRestored(third, before, opened(t, "--database-url="+address), kept)
-	third.finish()
+	own := newInstallation(p)
+	own.install()
+	own.types("sed -i 's|^PARTNERAPI_ENCRYPTION_KEY=.*|PARTNERAPI_ENCRYPTION_KEY=" + text + "|' /etc/partnerapi/partnerapi.env\n" +
+		"echo PARTNERAPI_DEMO=true >>/etc/partnerapi/partnerapi.env")
+	own.types(restoreOwn)
+	p.checkRestored(own.service, before, opened(t, "--database-url="+own.url()), parsed(t, text), "installed", "pk_demo_all")
+	own.stop()
 }

@@ -29,6 +29,9 @@ import (
 // asCommand makes the test binary be the command: a process that can be killed.
 const asCommand = "TEST_AS_PARTNERAPI"
 
+// asInstalled has the path of the settings of the command's installation, and with _DATA the folder of its data.
+const asInstalled = "TEST_INSTALLED"
+
 // patience bounds every wait; on a machine with much else to do, nothing takes near as long.
 const patience = 5 * time.Minute
 
@@ -56,6 +59,7 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(asCommand) != "" {
 		_ = os.Unsetenv("GOMEMLIMIT") // a process of its own has the limit of the program
+		installed = installation{settings: os.Getenv(asInstalled), data: os.Getenv(asInstalled + "_DATA")}
 		main()
 	}
 	for _, setting := range os.Environ() { // those of whoever runs the tests

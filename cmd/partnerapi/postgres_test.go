@@ -108,6 +108,25 @@ func (p *postgres) run(program string, args ...string) {
 	}
 }
 
+// types runs a script as the servers' user, with the settings.
+func (p *postgres) types(script string, settings ...string) {
+	p.t.Helper()
+	cmd := p.command("postgres")
+	cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "-euo", "pipefail", "-c", script}
+	cmd.Env = append(append(cmd.Env, "PATH="+p.bin+":"+os.Getenv("PATH")), settings...)
+	// A server that it starts has its output for good.
+	out, err := os.Create(p.at("said"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		said, _ := os.ReadFile(out.Name())
+		p.t.Fatalf("%s\n%v: %s", script, err, said)
+	}
+}
+
 func (p *postgres) node(name string) *node {
 	p.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,22 +139,30 @@ func (p *postgres) node(name string) *node {
 	return n
 }
 
-// primary makes a server with the settings, and starts it.
+// primary makes a server with the settings, starts it, and creates a database whose owner is partnerapi.
 func (p *postgres) primary(name string, settings ...string) *node {
+	p.t.Helper()
+	n := p.server(name, settings...)
+	n.exec("CREATE ROLE partnerapi LOGIN PASSWORD '" + p.owner + "'")
+	n.exec("CREATE DATABASE partnerapi OWNER partnerapi")
+	return n
+}
+
+// server makes a server with the settings, and starts it. Connections through a socket need no password.
+func (p *postgres) server(name string, settings ...string) *node {
 	p.t.Helper()
 	n := p.node(name)
 	password := p.at("password")
 	if err := os.WriteFile(password, []byte(p.superuser), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
-	p.run("initdb", "--pgdata="+n.data(), "--username=postgres", "--pwfile="+password, "--auth=scram-sha-256",
+	p.run("initdb", "--pgdata="+n.data(), "--username=postgres", "--pwfile="+password, "--auth-host=scram-sha-256", "--auth-local=trust",
 		"--encoding=UTF8", "--locale=C", "--data-checksums", "--no-sync")
-	n.configure(append(settings,
+	n.configure(append([]string{
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "timezone = 'UTC'", "shared_buffers = '32MB'",
-		"fsync = off", "synchronous_commit = on", "wal_keep_size = '512MB'", "wal_receiver_timeout = '5s'")...)
+		"fsync = off", "synchronous_commit = on", "wal_keep_size = '512MB'", "wal_receiver_timeout = '5s'",
+	}, settings...)...)
 	n.start()
-	n.exec("CREATE ROLE partnerapi LOGIN PASSWORD '" + p.owner + "'")
-	n.exec("CREATE DATABASE partnerapi OWNER partnerapi")
 	return n
 }
 
