@@ -403,7 +403,10 @@ func TestPagesServed(t *testing.T) {
 		t.Error("HEAD has a body")
 	}
 	r.get("/v2/clients", "").want(http.StatusUnauthorized)
-	for path, body := range map[string]string{"/docs/nothing": "<!doctype html>", "/nothing": "not found\n"} {
+	const envelope = `{"error":{"code":"not_found",`
+	for path, body := range map[string]string{
+		"/docs/nothing": "<!doctype html>", "/nothing": envelope, "//v2/clients": envelope, "/V2/clients": envelope, "/v3/clients": envelope,
+	} {
 		if got := r.get(path, "").want(http.StatusNotFound); !strings.HasPrefix(string(got.body), body) {
 			t.Errorf("%s: %s", path, got.body)
 		}
