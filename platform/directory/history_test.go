@@ -27,6 +27,7 @@ type accountState struct {
 	member bool // of the group that is synced
 	// purged means, of an absent account, that it was deleted for good: its next account has another ID.
 	absent, purged bool
+	number         int // of the address
 }
 
 // mode is what is synced.
@@ -38,32 +39,63 @@ type mode struct {
 
 var modes = []mode{{"microsoft", domain.Microsoft, ""}, {"group", domain.Microsoft, "grp"}, {"google", domain.Google, ""}}
 
-// slots is the number of accounts of a history.
-const slots = 7
+const (
+	// slots is the number of accounts of a history.
+	slots = 7
+	// numbers is the number of addresses that they may have.
+	numbers = slots + 1
+)
 
 // one reports true once in so many draws.
 func one(t *rapid.T, in int, name string) bool { return rapid.IntRange(0, in-1).Draw(t, name) == 0 }
 
-// drawState draws the accounts of a directory, enabled or not, with their addresses in any order. No two have one
-// address. Managers are any of the accounts, the account itself and absent ones included.
-func drawState(t *rapid.T) []accountState {
+// drawState draws the accounts of a directory, from nothing, or some of them anew. They are enabled or not, and have
+// their addresses in any order. No two have one address. Managers are any of the accounts, the account itself and absent
+// ones included.
+func drawState(t *rapid.T, before []accountState) []accountState {
 	list := make([]accountState, slots)
-	for i, number := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6}).Draw(t, "addresses") {
-		list[i] = accountState{
-			Account: directorytest.Account{
-				Email: fmt.Sprintf("u%d@example.com", number), Last: rapid.SampledFrom([]string{"", "A", "Å"}).Draw(t, "last"),
-				First:      rapid.SampledFrom([]string{"A", "B", "Ü"}).Draw(t, "first"),
-				Department: rapid.SampledFrom([]string{"", "Finance", "HR"}).Draw(t, "department"),
-				Manager:    drawManager(t), Language: rapid.SampledFrom([]string{"", "es_MX", "fr-CA"}).Draw(t, "language"),
-				Disabled: one(t, 4, "disabled"), Guest: one(t, 12, "guest"), NoMailbox: one(t, 12, "no mailbox"),
-			},
-			member: !one(t, 4, "outside"), absent: one(t, 5, "absent"), purged: one(t, 2, "purged"),
-		}
-		if one(t, 12, "no mail") {
-			list[i].Email = rapid.SampledFrom([]string{"", "nobody"}).Draw(t, "instead")
+	copy(list, before)
+	taken := map[int]bool{}
+	var drawn []int
+	for i := range list {
+		if before == nil || one(t, 3, "anew") {
+			drawn = append(drawn, i)
+		} else {
+			taken[list[i].number] = true
 		}
 	}
+	free := slices.DeleteFunc(addressNumbers(), func(n int) bool { return taken[n] })
+	free = rapid.Permutation(free).Draw(t, "addresses")
+	for k, i := range drawn {
+		list[i] = drawAccount(t, free[k])
+	}
 	return list
+}
+
+// addressNumbers are the numbers of addresses.
+func addressNumbers() (list []int) {
+	for n := range numbers {
+		list = append(list, n)
+	}
+	return list
+}
+
+// drawAccount draws an account, with the address of a number.
+func drawAccount(t *rapid.T, number int) accountState {
+	a := accountState{
+		Account: directorytest.Account{
+			Email: fmt.Sprintf("u%d@example.com", number), Last: rapid.SampledFrom([]string{"", "A", "Å"}).Draw(t, "last"),
+			First:      rapid.SampledFrom([]string{"A", "B", "Ü"}).Draw(t, "first"),
+			Department: rapid.SampledFrom([]string{"", "Finance", "HR"}).Draw(t, "department"),
+			Manager:    drawManager(t), Language: rapid.SampledFrom([]string{"", "es_MX", "fr-CA"}).Draw(t, "language"),
+			Disabled: one(t, 4, "disabled"), Guest: one(t, 12, "guest"), NoMailbox: one(t, 12, "no mailbox"),
+		},
+		member: !one(t, 4, "outside"), absent: one(t, 5, "absent"), purged: one(t, 2, "purged"), number: number,
+	}
+	if one(t, 12, "no mail") {
+		a.Email = rapid.SampledFrom([]string{"", "nobody"}).Draw(t, "instead")
+	}
+	return a
 }
 
 // drawManager draws the slot of a manager, as text; empty for none.
@@ -261,7 +293,7 @@ func (h *played) step() {
 	before := h.members()
 	calm := h.state != nil && one(t, 3, "calm") // nothing but what changes while it is read
 	if !calm {
-		h.state = drawState(t)
+		h.state = drawState(t, h.state)
 	}
 	lag := h.model.part != "" && one(t, 4, "lag")
 	h.s.LagGroups(lag)
