@@ -256,7 +256,8 @@ type played struct {
 	model *model
 	state []accountState
 	// ids are the IDs of the slots' accounts.
-	ids [slots]string
+	ids   [slots]string
+	known map[string]bool // the accounts that were ever there
 	// purges is the number of accounts that were deleted for good.
 	purges int
 }
@@ -265,7 +266,7 @@ type played struct {
 // throttled and told that its position has expired, while the accounts change. After each it compares users and model.
 func play(t *rapid.T, w *world, s *served, m mode, name string) {
 	w.client = w.Client(w.tenant, name).ID
-	h := &played{t: t, w: w, s: s, model: &model{mode: m, account: map[string]*person{}}}
+	h := &played{t: t, w: w, s: s, known: map[string]bool{}, model: &model{mode: m, account: map[string]*person{}}}
 	for i := range 2 {
 		u := w.User(w.tenant, w.client, fmt.Sprintf("u%d@example.com", i))
 		p := &person{email: u.Email, first: u.FirstName, last: u.LastName, language: "en", active: true}
@@ -386,6 +387,7 @@ func (h *played) put() {
 	accounts := h.accounts()
 	for _, id := range slices.Sorted(maps.Keys(accounts)) {
 		h.s.Put(accounts[id])
+		h.known[id] = true
 	}
 }
 
@@ -398,7 +400,10 @@ func (h *played) accounts() map[string]directorytest.Account {
 		}
 		a.ID = h.ids[i]
 		if a.Manager != "" {
-			a.Manager = h.ids[a.Manager[0]-'0']
+			boss := a.Manager[0] - '0'
+			if a.Manager = h.ids[boss]; h.state[boss].absent && !h.known[a.Manager] { // it never was an account
+				a.Manager = ""
+			}
 		}
 		all[a.ID] = a.Account
 	}
