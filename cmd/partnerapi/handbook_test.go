@@ -337,6 +337,13 @@ func (i *installedService) rotateRoles() {
 		echo PARTNERAPI_NO_MIGRATE=true >>/etc/partnerapi/partnerapi.env
 		systemctl restart partnerapi`, i.server.port))
 	i.types("partnerapi idmap export numbers.csv; partnerapi idmap import numbers.csv") // v1-line
+	i.types(`partnerapi export all.ndjson
+		partnerapi import all.ndjson
+		partnerapi doctor --recount
+		partnerapi audit
+		partnerapi mail failed
+		partnerapi webhooks list
+		partnerapi reports make 'Énergie Boréale' policy --out=report.pdf`)
 	says(i.t, i.types("partnerapi doctor"), "serve_2027 may read and write all tables")
 	// A table of a later version has the rights.
 	owner := opened(i.t, "--database-url="+i.url())
