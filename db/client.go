@@ -204,6 +204,9 @@ type AdminRow struct {
 
 	domain.Admin
 	PartnerID domain.PartnerID
+	// EmailKey and EmailState are as in UserRow.
+	EmailKey   *string
+	EmailState *string
 }
 
 func (r *AdminRow) admin() domain.Admin { return r.Admin }
@@ -221,16 +224,16 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 // of invites of the client or its partner. The client must be locked (LockTenant): one of two concurrent invites fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
 	conflict, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
-		SELECT EXISTS (SELECT 1 FROM admins WHERE client_id = ?0 AND email = ?1) AS admin,
+		SELECT EXISTS (SELECT 1 FROM admins AS a WHERE a.client_id = ?0 AND `+EmailKeyOf("a")+` = ANY(?1::text[])) AS admin,
 			EXISTS (
-				SELECT 1 FROM admin_invites
-				WHERE client_id = ?0 AND email = ?1 AND accepted_at IS NULL AND expires_at > ?2
-			) AS invite`, t.ID, in.Email, c.At))
+				SELECT 1 FROM admin_invites AS i
+				WHERE i.client_id = ?0 AND `+EmailKeyOf("i")+` = ANY(?1::text[]) AND accepted_at IS NULL AND expires_at > ?2
+			) AS invite`, t.ID, EmailKeys(in.Email), c.At))
 	switch {
 	case err != nil:
 		return domain.MessageID{}, err
 	case conflict.Admin:
-		return domain.MessageID{}, clashes["admins_client_email_unique"]
+		return domain.MessageID{}, adminExists
 	case conflict.Invite:
 		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client")
 	}
@@ -242,13 +245,13 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 	mail := NewID[domain.MessageKind]()
 	err = pg.Run(ctx, c, "insert an invite", pg.SQL(`
 		WITH invite AS (
-			INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at, partner_id)
-			VALUES (@client, @id, @email, @role, @createdAt, @expiresAt, @partner) RETURNING client_id, id, created_at
+			INSERT INTO admin_invites (client_id, id, email, email_key, role, created_at, expires_at, partner_id)
+			VALUES (@client, @id, @email, @emailKey, @role, @createdAt, @expiresAt, @partner) RETURNING client_id, id, created_at
 		)
 		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
 		SELECT client_id, @mail, 'admin-invite', id, created_at FROM invite`,
 		pg.Named{
-			"client": t.ID, "id": in.ID, "email": in.Email, "role": in.Role, "createdAt": in.CreatedAt,
+			"client": t.ID, "id": in.ID, "email": in.Email, "emailKey": StoredEmailKey(in.Email), "role": in.Role, "createdAt": in.CreatedAt,
 			"expiresAt": in.ExpiresAt, "mail": mail, "partner": partner,
 		}))
 	return mail, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"partnerapi/db/pg"
@@ -17,7 +18,10 @@ type UserRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
 
 	domain.User
-	NameKey      string
+	NameKey string
+	// EmailKey and EmailState are described in the migration that adds the columns. Nil for most users.
+	EmailKey     *string
+	EmailState   *string
 	GroupID      *domain.GroupID
 	NextDueOn    domain.Date `bun:",nullzero"`
 	NextCourseID *domain.CourseID
@@ -27,6 +31,14 @@ type UserRow struct {
 	Overdue         int       `bun:",scanonly"`
 	DarkWeb         bool      `bun:",scanonly"`
 	ClientCreatedAt time.Time `bun:",scanonly"`
+}
+
+// emailKey returns the key of the address.
+func (r *UserRow) emailKey() string {
+	if r.EmailKey != nil {
+		return *r.EmailKey
+	}
+	return r.Email
 }
 
 // ToUser returns the user with the group and the state of the courses. A group has a name only if the query read it.
@@ -61,7 +73,7 @@ var userOrders = map[string]struct {
 	value     func(*UserRow) string
 }{
 	"created_at": {"u.created_at", "timestamptz", func(r *UserRow) string { return pg.TimeKey(r.CreatedAt) }},
-	"email":      {"u.email", "text", func(r *UserRow) string { return r.Email }},
+	"email":      {EmailKey, "text", (*UserRow).emailKey},
 	"risk_score": {"u.score", "integer", func(r *UserRow) string { return pg.NumberKey(r.Score) }},
 }
 
@@ -90,17 +102,21 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	return pg.Map(rows, (*UserRow).ToUser), err
 }
 
-// UsersByEmail reads a page of the users with an email, in its stored form, in the clients within the caller's reach.
-// There is at most one per client, and they are in the order of the clients' creation.
+// UsersByEmail reads a page of the users with an email, in its stored form, in the clients within the caller's reach, in
+// the order of the clients' creation. A client has several only if they were stored before keys were compared.
 func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (domain.Slice[domain.User], error) {
+	if w.After != nil && w.After.Owner == "" { // a cursor of 1.0 ends with the client
+		after := domain.Position{Key: w.After.Key, Owner: w.After.ID, ID: uuid.Max.String()}
+		w.After = &after
+	}
 	k := pg.Keyset[UserRow]{
-		Table: "users AS u JOIN clients AS c ON c.id = u.client_id", Key: "c.created_at", Cast: "timestamptz", ID: "c.id",
-		Where: pg.Conditions{pg.SQL("u.email = ?", email), WithinReach(ctx)},
+		Table: "users AS u JOIN clients AS c ON c.id = u.client_id", Key: "c.created_at", Cast: "timestamptz",
+		Owner: "c.id", ID: "u.id", Where: pg.Conditions{hasEmail(email), WithinReach(ctx)},
 		Select: func(q *pg.Select) {
 			selectUsers(q, domain.DateOf(d.Now())).Columns("c.created_at AS client_created_at")
 		},
 		Position: func(r *UserRow) domain.Position {
-			return domain.Position{Key: pg.TimeKey(r.ClientCreatedAt), ID: r.Client.UUID()}
+			return domain.Position{Key: pg.TimeKey(r.ClientCreatedAt), Owner: r.Client.UUID(), ID: r.ID.UUID()}
 		},
 	}
 	rows, err := pg.CountedPage(ctx, d, k, w)
@@ -123,7 +139,7 @@ func statusOnly(f domain.UserFilter) bool {
 func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 	where.Add("u.client_id = ?", t.ID)
 	if f.Query != "" {
-		where.Add("?", pg.Contains(domain.SortKey(f.Query), "u.name_key", "u.email"))
+		where.Add("? OR ?", pg.Contains(domain.SortKey(f.Query), "u.name_key"), containsEmail(f.Query))
 	}
 	if f.Status != "" {
 		where.Add("u.status = ?", f.Status)
@@ -239,15 +255,23 @@ func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 }
 
 // InsertUser inserts a user in the client's manual group, adds the user to locked collections, and enrols the user in
-// the client's courses. It returns Conflict if the client has a user with the email. The caller must hold a lock of
-// the client's audiences (LockAudiencesShared).
+// the client's courses. It returns Conflict if the client has a user with the email (decisions 2.8). The caller must
+// hold a lock of the client's audiences (LockAudiencesShared).
 func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
-	group, err := pg.One[domain.GroupID](ctx, c, "find the manual group",
-		pg.SQL("SELECT id FROM groups WHERE client_id = ? AND manual", t.ID))
-	if err != nil {
+	found, err := pg.One[struct {
+		Group domain.GroupID
+		Taken bool
+	}](ctx, c, "find the manual group, and a user with the email", pg.SQL(`
+		SELECT id AS "group", EXISTS (
+			SELECT FROM users AS u WHERE u.client_id = ?0 AND `+EmailKey+` = ANY(?1::text[])) AS taken
+		FROM groups WHERE client_id = ?0 AND manual`, t.ID, EmailKeys(u.Email)))
+	switch {
+	case err != nil:
 		return err
+	case found.Taken: // by any user; the unique index decides only between those who claim the key
+		return userExists
 	}
-	u.Group = &domain.Group{ID: group}
+	u.Group = &domain.Group{ID: found.Group}
 	if err := pg.Run(ctx, c, "insert a user", pg.Insert(userRowOf(&u))); err != nil {
 		return err
 	}
@@ -286,7 +310,8 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	return nil
 }
 
-// UpdateUsers stores the writableColumns of locked users. The caller adds the effects by UserChanged.
+// UpdateUsers stores the writableColumns of locked users. The caller adds the effects by UserChanged, and has called
+// ChangeEmails for users whose email changes.
 func (c *Change) UpdateUsers(ctx context.Context, users []domain.User) error {
 	return pg.UpdateRows(ctx, c, "update users", pg.MapRows(users, userRowOf), writableColumns...)
 }
@@ -307,13 +332,13 @@ func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 
 // writableColumns are the columns of a user that callers and directory syncs write.
 var writableColumns = []string{
-	"email", "first_name", "last_name", "name_key", "department", "job_title", "manager_email", "status", "role",
+	"email", "email_key", "first_name", "last_name", "name_key", "department", "job_title", "manager_email", "status", "role",
 	"preferred_language", "source", "group_id", "overrides", "updated_at",
 }
 
 // userRowOf converts a user to a row, without the next course.
 func userRowOf(u *domain.User) UserRow {
-	row := UserRow{User: *u, NameKey: domain.SortKey(u.Name())}
+	row := UserRow{User: *u, NameKey: domain.SortKey(u.Name()), EmailKey: StoredEmailKey(u.Email)}
 	if u.Overrides == nil {
 		row.Overrides = []string{}
 	}

@@ -45,18 +45,17 @@ func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[d
 	return pg.Map(rows, (*ResultRow).result), err
 }
 
-// Addressees are the users within the caller's reach who have the same email address, at most one in each client.
+// Addressees are the users within the caller's reach who have the same email address.
 type Addressees struct {
 	users []domain.UserKey
 	db    *DB
 }
 
-// Addressees returns the users within the caller's reach whose email is the given one, which must be in lower case. It
-// returns NotFound if there is none.
+// Addressees returns the users within the caller's reach who have an email, which must be in its stored form. It returns NotFound if there is none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
 	users, err := pg.All[domain.UserKey](ctx, d, "find users by email", pg.From("users AS u").
 		Columns(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
-		Where("u.email = ?", email).Where("?", WithinReach(ctx)).OrderBy("u.client_id"))
+		Where("?", hasEmail(email)).Where("?", WithinReach(ctx)).OrderBy("u.client_id, u.id"))
 	if err == nil && len(users) == 0 {
 		err = domain.ErrNotFound((domain.UserID{}).Noun())
 	}
@@ -159,9 +158,10 @@ type V1Recipient struct {
 func (d *DB) V1Recipients(ctx context.Context, only domain.PartnerID) ([]V1Recipient, error) {
 	return pg.All[V1Recipient](ctx, d, "list whom to tell of the end of v1", pg.SQL(`
 		SELECT p.id AS partner, p.name, coalesce(a.email, '') AS email FROM partners AS p LEFT JOIN LATERAL (
-			SELECT DISTINCT a.email FROM admins AS a WHERE a.partner_id = p.id AND `+MailedAdmins+`
+			SELECT DISTINCT ON (`+EmailKeyOf("a")+`) a.email, `+EmailKeyOf("a")+` AS key FROM admins AS a
+			WHERE a.partner_id = p.id AND `+MailedAdmins+` ORDER BY `+EmailKeyOf("a")+`, a.created_at, a.id
 		) AS a ON true
 		WHERE (?0::uuid IS NULL OR p.id = ?0::uuid) AND p.archived_at IS NULL AND p.id NOT IN (`+SuspendedPartners+`)
 			AND (p.client_count > 0 OR p.id NOT IN (SELECT partner_id FROM clients))
-		ORDER BY p.name_key, p.id, a.email`, domain.OrNil(only)))
+		ORDER BY p.name_key, p.id, a.key`, domain.OrNil(only)))
 }

@@ -145,7 +145,7 @@ func plannedLists(c plannedClient) []plannedList {
 		return ids{"client_id": c.client.String(), "policy_id": c.policies[n].String()}
 	}
 	const period, changed = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z", "updated_since=2026-05-10T00:00:00Z"
-	users, group := []string{"users_by_created", "users_by_status_created"}, []string{"users_by_group"}
+	users, group := []string{"users_by_creation", "users_by_status_created"}, []string{"users_by_group"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
 	reported, assigned := []string{"reported_emails_by_report"}, []string{"assignments_by_assigned"}
 	open, completion := []string{"assignments_open_by_assigned", "assignments_by_assigned"}, []string{"assignments_by_completion_week"}

@@ -161,12 +161,12 @@ func TestPagingPlans(t *testing.T) {
 		{pages.clients, "", "name", "clients_by_name", "ROW(name_key, id)"},
 		{pages.clients, "", "created_at", "clients_by_created", "ROW(created_at, id)"},
 		{pages.clients, "", "risk_score", "clients_by_score", "ROW(average_score, id)"},
-		{pages.users, "", "created_at", "users_by_created", "ROW(created_at, id)"},
+		{pages.users, "", "created_at", "users_by_creation", "ROW(created_at, id)"},
 		{pages.users, "status=active", "created_at", "users_by_status_created", "ROW(created_at, id)"},
 		{pages.users, "", "risk_score", "users_by_score", "ROW(score, id)"},
 		{pages.users, "status=active", "risk_score", "users_by_score", "ROW(score, id)"},
-		{pages.users, "", "email", "users_email_unique", "(email "},
-		{pages.users, "status=active", "email", "users_email_unique", "(email "},
+		{pages.users, "", "email", "users_email_key_unique", "(COALESCE(email_key, email) "},
+		{pages.users, "status=active", "email", "users_email_key_unique", "(COALESCE(email_key, email) "},
 	} {
 		for _, direction := range []string{"Forward", "Backward"} {
 			l := pagedList{sort: test.sort, key: test.table.tenant.Key}
@@ -231,7 +231,7 @@ func TestPagingPlansOfEmails(t *testing.T) {
 // lists them.
 func TestPagingJumpPlans(t *testing.T) {
 	pages := newPlannedPages(t)
-	for query, index := range map[string]string{"": "users_by_created", "status=active": "users_by_status_created"} {
+	for query, index := range map[string]string{"": "users_by_creation", "status=active": "users_by_status_created"} {
 		l := pagedList{sort: "created_at", key: pages.users.tenant.Key}
 		l.query, _ = url.ParseQuery(query)
 		jump, page := pages.queries.plan(t, pages.users, l, op.Paging{Rows: 100, Skip: 9000})

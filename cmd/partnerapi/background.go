@@ -52,6 +52,22 @@ func (w *background) assignWaiting(ctx context.Context) {
 	}).Run(ctx)
 }
 
+// settleEvery is the interval between searches for addresses without a key. An earlier release, which may run alongside
+// this one during an upgrade, stores such addresses.
+const settleEvery = 5 * time.Second
+
+// settleEmails computes the keys of addresses that an earlier release stored.
+func (w *background) settleEmails(ctx context.Context) {
+	lease.NewLoop(w.log, "compute keys of email addresses", settleEvery, func(ctx context.Context) (time.Duration, error) {
+		n, err := w.db.SettleEmails(ctx)
+		if n == 0 || err != nil {
+			return settleEvery, err
+		}
+		w.log.DebugContext(ctx, "keys of email addresses computed", "addresses", n)
+		return 0, nil
+	}).Run(ctx)
+}
+
 // dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again.
 const dailyRetry = 5 * time.Minute
 

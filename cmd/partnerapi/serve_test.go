@@ -162,6 +162,7 @@ func TestBackgroundPanics(t *testing.T) {
 	for name, loop := range map[string]func(*background, context.Context){
 		"refresh daily": (*background).refreshDaily, "assign courses": (*background).assignWaiting,
 		"note overdue assignments": (*background).recordOverdue, "care for partners that moved": (*background).cleanUpMoved,
+		"compute keys of email addresses": (*background).settleEmails,
 	} {
 		var lines strings.Builder
 		w := &background{log: slog.New(slog.NewTextHandler(&lines, nil))} // without a database

@@ -1,11 +1,13 @@
 package dirsync
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -197,14 +199,14 @@ func (s *batch) update(ctx context.Context) error {
 	for i := range s.rows {
 		r := &s.rows[i]
 		email, valid := r.Address()
-		if holder, held := holders[email]; valid && held && holder != *r.UserID {
+		if valid && len(holders.others(email, *r.UserID)) > 0 {
 			s.toRename = append(s.toRename, r.ObjectID)
 			continue
 		}
 		settled := valid || !r.HasMail()
 		switch {
 		case valid:
-			holders[email] = *r.UserID // a later account with this address waits for phaseRename
+			holders.add(email, *r.UserID) // a later account with this address waits for phaseRename
 		case !settled:
 			s.skip(r, domain.SkippedInvalid)
 		}
@@ -217,15 +219,48 @@ func (s *batch) update(ctx context.Context) error {
 	return nil
 }
 
-// holders returns the users who have the addresses of the accounts, by address.
-func (s *batch) holders(ctx context.Context) (map[string]domain.UserID, error) {
-	type holder struct {
-		Email string
-		ID    domain.UserID
+// holder is a user who has an address.
+type holder struct {
+	ID    domain.UserID
+	Email string
+}
+
+// holders are users by the keys of their addresses. Several have the same key only if they were stored before keys were
+// compared.
+type holders map[string][]holder
+
+// others returns the users who keep a user from getting an address: all others with its key or, if the user has the key
+// already, the one with exactly this address.
+func (h holders) others(email string, user domain.UserID) (others []domain.UserID) {
+	list := h[domain.EmailKey(email)]
+	shares := slices.ContainsFunc(list, func(o holder) bool { return o.ID == user })
+	for _, o := range list {
+		if o.ID != user && (!shares || o.Email == email) {
+			others = append(others, o.ID)
+		}
 	}
-	rows, err := pg.All[holder](ctx, s, "look for addresses", pg.SQL(
-		"SELECT email, id FROM users WHERE client_id = ? AND email = ANY(?::text[])", s.client, s.addresses()))
-	return pg.Index(rows, func(h *holder) (string, domain.UserID) { return h.Email, h.ID }), err
+	return others
+}
+
+func (h holders) add(email string, user domain.UserID) {
+	key := domain.EmailKey(email)
+	others := slices.DeleteFunc(slices.Clone(h[key]), func(o holder) bool { return o.ID == user })
+	h[key] = append(others, holder{user, email})
+}
+
+// holders returns the users who have the addresses of the accounts.
+func (s *batch) holders(ctx context.Context) (holders, error) {
+	rows, err := pg.All[holder](ctx, s, "look for addresses", pg.SQL("SELECT u.id, u.email FROM users AS u WHERE ?", s.haveAddresses()))
+	found := holders{}
+	for _, h := range rows {
+		found.add(h.Email, h.ID)
+	}
+	return found, err
+}
+
+// haveAddresses returns the condition that a user, alias u, of the client has an address of the accounts.
+func (s *batch) haveAddresses() pg.Query {
+	return pg.SQL("u.client_id = ? AND "+db.EmailKey+" = ANY(?::text[])", s.client, db.EmailKeys(s.addresses()...))
 }
 
 // addresses returns the valid addresses of the accounts.
@@ -261,36 +296,37 @@ func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) boo
 	return true
 }
 
-// join links accounts without a user to the user with their address or, if there is none, to a new user. A user who has
+// join links accounts without a user to the user with their address or, if there is none, to a new user. Of several users
+// with the key of the address it is the one with exactly the address, and else the oldest. A user who has
 // no account is merged; one whose account no longer exists is updated. One whose account exists, enabled or not, is
 // another person: the new account is skipped. So is one with an invalid address, or that of an earlier account. The next
 // run tries skipped accounts again (unsettled).
 func (s *batch) join(ctx context.Context) error {
-	err := s.lockUsers(ctx, pg.SQL("u.client_id = ? AND u.email = ANY(?::text[])", s.client, s.addresses()))
-	if err != nil {
+	if err := s.lockUsers(ctx, s.haveAddresses()); err != nil {
 		return err
 	}
-	byEmail := make(map[string]domain.UserID, len(s.users))
-	for id, u := range s.users {
-		byEmail[u.Email] = id
-	}
+	byEmail := usersByEmail(s.users)
 	owners, err := s.owners(ctx)
 	if err != nil {
 		return err
 	}
 
-	taken := map[string]bool{}
+	taken, joined := map[string]bool{}, map[domain.UserID]bool{} // keys, and users
 	for i := range s.rows {
 		r := &s.rows[i]
 		email, valid := r.Address()
+		key := domain.EmailKey(email)
 		id, known := byEmail[email]
+		if !known {
+			id, known = byEmail[key]
+		}
 		exists, linked := owners[id]
 		switch {
 		case !valid:
 			s.skip(r, domain.SkippedInvalid)
 			s.link(r, nil, true /* unsettled */)
 			continue
-		case taken[email] || known && linked && exists:
+		case !known && taken[key] || joined[id] || known && linked && exists:
 			s.skip(r, domain.SkippedTaken)
 			s.link(r, nil, true /* unsettled */)
 			continue
@@ -305,10 +341,24 @@ func (s *batch) join(ctx context.Context) error {
 			}
 			s.counts.Merged++
 		}
-		taken[email] = true
+		taken[key], joined[id] = true, true
 		s.link(r, &id, false /* settled */)
 	}
 	return nil
+}
+
+// usersByEmail returns users by their addresses and, the oldest of each, by the keys of these.
+func usersByEmail(users map[domain.UserID]domain.User) map[string]domain.UserID {
+	byEmail := make(map[string]domain.UserID, len(users))
+	for _, u := range slices.SortedFunc(maps.Values(users), func(a, b domain.User) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID.UUID(), a.ID.UUID()))
+	}) {
+		byEmail[domain.EmailKey(u.Email)] = u.ID // at last of the oldest
+	}
+	for id, u := range users {
+		byEmail[u.Email] = id
+	}
+	return byEmail
 }
 
 // owners returns the users of the batch who have an account. The value reports whether the account still exists.

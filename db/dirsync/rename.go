@@ -9,8 +9,10 @@ import (
 // renameRequest is a request to give a user an address.
 type renameRequest struct {
 	user   domain.UserID
-	email  string
-	holder domain.UserID // the user who has the address; zero if it is free
+	key    string        // of the address
+	holder domain.UserID // the user who has the key; zero if it is free
+	// blocked is true if several users have the key: it does not get free by one rename.
+	blocked bool
 }
 
 // rename updates users whose new address another user has or had. Renames that depend on each other, a group of
@@ -24,7 +26,10 @@ func (s *batch) rename(ctx context.Context) error {
 	list := make([]renameRequest, len(s.rows))
 	for i := range s.rows {
 		email, _ := s.rows[i].Address() // valid: update has checked it
-		list[i] = renameRequest{user: *s.rows[i].UserID, email: email, holder: holders[email]}
+		list[i] = renameRequest{user: *s.rows[i].UserID, key: domain.EmailKey(email)}
+		if others := holders.others(email, *s.rows[i].UserID); len(others) > 0 {
+			list[i].holder, list[i].blocked = others[0], len(others) > 1
+		}
 	}
 	possible, groups := resolveRenames(list)
 
@@ -69,10 +74,10 @@ func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {
 	wanted := map[string]bool{}
 	for i, r := range list {
 		_, holderRenames := requestOf[r.holder]
-		if possible[i] = !wanted[r.email] && (r.holder.IsZero() || holderRenames); possible[i] {
+		if possible[i] = !wanted[r.key] && !r.blocked && (r.holder.IsZero() || holderRenames); possible[i] {
 			waiting[r.holder] = i
 		}
-		wanted[r.email] = true
+		wanted[r.key] = true
 	}
 	for i := range list {
 		for at, next := i, !possible[i]; next; { // a rename that waits for an impossible one is impossible

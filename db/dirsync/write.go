@@ -56,27 +56,25 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 	return nil
 }
 
-// writeChanged updates users. The unique index on addresses is checked for each row even within a statement, so it
-// first replaces changed addresses, which may pass from one user to another, by unique placeholders.
+// writeChanged updates users, after ChangeEmails for changed addresses, which may pass from one user to another.
 func (s *batch) writeChanged(ctx context.Context) error {
 	if len(s.changed) == 0 {
 		return nil
 	}
-	var renamed []domain.UserID
+	var renamed, respelled [][16]byte
 	users := make([]domain.User, len(s.changed))
 	for i, u := range s.changed {
 		users[i] = u.after
 		users[i].UpdatedAt = domain.Later(u.after.UpdatedAt, s.At)
 		if u.before.Email != u.after.Email {
 			renamed = append(renamed, u.after.ID)
+			if domain.EmailKey(u.before.Email) == domain.EmailKey(u.after.Email) {
+				respelled = append(respelled, u.after.ID)
+			}
 		}
 	}
-	if len(renamed) > 0 {
-		err := pg.Run(ctx, s, "replace addresses by placeholders", pg.SQL(
-			"UPDATE users SET email = '~' || id WHERE client_id = ? AND id = ANY(?::uuid[])", s.client, pg.IDs(renamed)))
-		if err != nil {
-			return err
-		}
+	if err := s.ChangeEmails(ctx, "users", renamed, respelled); err != nil {
+		return err
 	}
 	return s.UpdateUsers(ctx, users)
 }

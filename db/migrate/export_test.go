@@ -4,9 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"io/fs"
+	"slices"
 	"testing/fstest"
-
-	"github.com/pressly/goose/v3"
 
 	"partnerapi/db"
 )
@@ -33,7 +32,7 @@ func NewNext(sql map[string]string) (n Next, err error) {
 
 // InGo adds a migration in Go.
 func (n *Next) InGo(version int64, step Step, run func(context.Context, *sql.DB) error) {
-	n.inGo = append(n.inGo, goStep{step, version, &goose.GoFunc{RunDB: run}})
+	n.inGo = append(slices.Clip(n.inGo), goStep{step, version, func(ctx context.Context, d *db.DB) error { return run(ctx, d.SQL()) }})
 }
 
 // Up brings the tables to the next version.

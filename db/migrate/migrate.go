@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"embed"
 	"encoding/hex"
 	"errors"
@@ -37,7 +38,7 @@ type goStep struct {
 	// Step describes the migration, as the head of an SQL file does.
 	Step
 	version int64
-	run     *goose.GoFunc
+	run     func(context.Context, *db.DB) error // in transactions of its own
 }
 
 // chain is a list of migrations, in SQL and in Go.
@@ -47,7 +48,17 @@ type chain struct {
 }
 
 // migrations is the chain of this version.
-var migrations = chain{sql: files(migrationFiles)}
+var migrations = chain{sql: files(migrationFiles), inGo: []goStep{keyEmails}}
+
+// keyEmails computes the keys of the addresses that are not in plain ASCII, in batches. The indexes of the keys exist, so
+// that it finds keys that several rows of a client have: one claims the key, and the others share it.
+var keyEmails = goStep{
+	Step: Step{Name: "00006_key_emails.go", Locks: []Lock{
+		{Table: "users", Mode: "ROW EXCLUSIVE"}, {Table: "admins", Mode: "ROW EXCLUSIVE"}, {Table: "admin_invites", Mode: "ROW EXCLUSIVE"},
+	}},
+	version: 6,
+	run:     func(ctx context.Context, d *db.DB) error { return d.KeyEmails(ctx) },
+}
 
 // files returns the folder migrations of a file system.
 func files(in fs.FS) fs.FS {
@@ -206,7 +217,8 @@ func (c chain) provider(d *db.DB) (*goose.Provider, error) {
 	}
 	var inGo []*goose.Migration
 	for _, s := range c.inGo {
-		inGo = append(inGo, goose.NewGoMigration(s.version, s.run, nil /* no way down */))
+		run := func(ctx context.Context, _ *sql.DB) error { return s.run(ctx, d) }
+		inGo = append(inGo, goose.NewGoMigration(s.version, &goose.GoFunc{RunDB: run}, nil /* no way down */))
 	}
 	return goose.NewProvider(goose.DialectPostgres, d.SQL(), c.sql, goose.WithGoMigrations(inGo...),
 		goose.WithSessionLocker(timeoutLocker{locker}), goose.WithTableName(migrationsTable), goose.WithDisableGlobalRegistry(true))

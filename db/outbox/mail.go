@@ -57,7 +57,9 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 		LEFT JOIN admin_invites AS i ON i.client_id = r.client_id AND i.id = r.invite_id
 		LEFT JOIN admins AS o ON o.client_id = r.client_id AND o.id = r.admin_id
 		LEFT JOIN users AS u ON u.client_id = r.client_id AND u.id = coalesce(r.user_id,
-			(SELECT id FROM users WHERE client_id = r.client_id AND email = coalesce(i.email, o.email)))
+			(SELECT k.id FROM users AS k
+				WHERE k.client_id = r.client_id AND `+db.EmailKeyOf("k")+` = coalesce(i.email_key, i.email, o.email_key, o.email)
+				ORDER BY k.email = coalesce(i.email, o.email) DESC, k.created_at, k.id LIMIT 1))
 		LEFT JOIN policies AS y ON y.client_id = r.client_id AND y.id = r.policy_id
 		LEFT JOIN policy_signatures AS s ON s.client_id = y.client_id AND s.policy_id = y.id AND s.version = y.version
 			AND s.user_id = r.user_id AND s.signed_at > @now::timestamptz - make_interval(days => y.renewal_period_days)

@@ -163,6 +163,7 @@ func (k Keyset[Row]) rowID() string {
 		return k.ID
 	}
 	_, alias, _ := strings.Cut(k.Table, " AS ")
+	alias, _, _ = strings.Cut(alias, " ") // a join may follow
 	return alias + ".ctid"
 }
 

@@ -293,12 +293,21 @@ func (d *DB) execMode(q Query) pgx.QueryExecMode {
 
 // Contains returns the condition that one of the columns, of sort keys, contains key. In key, % and _ are no wildcards.
 func Contains(key string, columns ...string) Query {
-	pattern := "%" + likeLiteral.Replace(key) + "%"
+	pattern := Pattern(key)
 	conditions := make([]string, len(columns))
 	for i, column := range columns {
 		conditions[i] = column + " LIKE ?0"
 	}
 	return SQL(strings.Join(conditions, " OR "), pattern)
+}
+
+// Pattern returns the pattern of LIKE for texts that contain the given texts one after another, with anything between them.
+func Pattern(texts ...string) string {
+	pattern := "%"
+	for _, text := range texts {
+		pattern += likeLiteral.Replace(text) + "%"
+	}
+	return pattern
 }
 
 // likeLiteral escapes the special characters of LIKE.

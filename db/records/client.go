@@ -222,15 +222,8 @@ var Admins Kind = &kind[domain.AdminRecord, db.AdminRow]{
 		}
 		return nil
 	},
-	names: &names[db.AdminRow]{
-		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
-		nameOf: func(r *db.AdminRow) name {
-			if r.Client == nil {
-				return name{}
-			}
-			return name{r.Client.UUID(), r.Email}
-		},
-	},
+	names: emailNames(
+		func(r *db.AdminRow) *domain.ClientID { return r.Client }, func(r *db.AdminRow) string { return r.Email }),
 	missingField: func(r *domain.AdminRecord) string {
 		if r.Client.Given || r.Partner.Given {
 			return ""

@@ -52,7 +52,7 @@ func mappingOf(record, row reflect.Type) *mapping {
 		m.addField(record.Field(i), i, row)
 	}
 	for _, name := range []string{ // an import sets these in the same way for all kinds
-		"ID", "ClientID", "Client", "PartnerID", "Partner", "Name", "NameKey", "CreatedAt", "UpdatedAt",
+		"ID", "ClientID", "Client", "PartnerID", "Partner", "Name", "NameKey", "Email", "EmailKey", "EmailState", "CreatedAt", "UpdatedAt",
 	} {
 		if f, ok := row.FieldByName(name); ok {
 			m.columns[name] = f.Index

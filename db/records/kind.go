@@ -332,6 +332,18 @@ func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
 			key.SetString(domain.SortKey(name))
 		}
 	}
+	if key := m.column(row, "EmailKey"); key.IsValid() {
+		email, before := m.column(row, "Email").String(), ""
+		if a.before != nil {
+			before = m.column(reflect.ValueOf(a.before).Elem(), "Email").String()
+		}
+		if email != before {
+			key.Set(reflect.ValueOf(db.StoredEmailKey(email)))
+		}
+		if domain.EmailKey(email) != domain.EmailKey(before) { // the row claims its new key
+			m.column(row, "EmailState").SetZero()
+		}
+	}
 	if a.before == nil {
 		b.inherit(record, row)
 	}

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,17 +146,46 @@ type names[Row any] struct {
 	field, column string // the field of the record, for errors, and the column of the row
 	// nameOf returns the name of a row and its scope. The key is empty if the row needs no unique name.
 	nameOf func(*Row) name
-	// held is the SQL condition that a row, alias t, has the name k (scope, key).
+	// held is the SQL condition that a row, alias t, has the name k (scope, key, email).
 	held string
+	// emailOf returns the address of a row if the name is the key of one. Rows may have the same key with several
+	// addresses if they were stored before keys were compared; they keep it. Nil for other names.
+	emailOf func(*Row) string
 }
 
-// name is a name or an address within a scope, such as a client.
+// name is a name, or the key of an address, within a scope, such as a client.
 type name struct{ Scope, Key string }
+
+// emailNames describes the addresses of the rows of a table, which are unique within a client, by their keys.
+func emailNames[Row any](clientOf func(*Row) *domain.ClientID, emailOf func(*Row) string) *names[Row] {
+	return &names[Row]{
+		field: "email", column: "email", emailOf: emailOf,
+		held: "t.client_id = k.scope::uuid AND " + db.EmailKeyOf("t") + " IN (k.key, k.email)",
+		nameOf: func(r *Row) name {
+			client := clientOf(r)
+			if client == nil { // an admin of a partner
+				return name{domain.ClientID{}.UUID(), ""}
+			}
+			return name{client.UUID(), domain.EmailKey(emailOf(r))}
+		},
+	}
+}
 
 // holderRow is an object that has a name.
 type holderRow struct {
-	ID domain.ClientID // the id of any kind, not only of clients
+	ID   domain.ClientID // the id of any kind, not only of clients
+	Text string          // the column of the name
 	name
+}
+
+// claim is a record that changes the name of its object, or gives one to a new object.
+type claim[Record, Row any] struct {
+	*recordChange[Record, Row]
+	id     [16]byte
+	wanted name
+	email  string // the address, if the name is the key of one
+	// respelled is true if the object has the name already, and only the address changes.
+	respelled bool
 }
 
 // settleNames refuses records that claim a name that another object has. A name is free if another record of the batch
@@ -166,71 +196,108 @@ func (b *recordBatch[Record, Row]) settleNames(ctx context.Context) error {
 	if n == nil {
 		return nil
 	}
-	var claims []*recordChange[Record, Row]
-	var scopes, keys []string
-	renaming := map[[16]byte]bool{} // the objects that change their names
+	var claims []claim[Record, Row]
+	var scopes, keys, emails []string
 	for _, a := range b.list {
 		if a.refused() {
 			continue
 		}
-		before, wanted := name{}, n.nameOf(a.after)
+		c := claim[Record, Row]{recordChange: a, id: idOf(a.after), wanted: n.nameOf(a.after)}
+		before, emailBefore := name{}, ""
+		if n.emailOf != nil {
+			c.email = n.emailOf(a.after)
+		}
 		if a.before != nil {
 			before = n.nameOf(a.before)
+			if n.emailOf != nil {
+				emailBefore = n.emailOf(a.before)
+			}
 		}
-		if wanted == before || wanted.Key == "" && a.before == nil {
+		if c.respelled = c.wanted == before; c.respelled && c.email == emailBefore || c.wanted.Key == "" && a.before == nil {
 			continue // keeps its name, or needs none
 		}
-		claims, renaming[idOf(a.after)] = append(claims, a), true // with an empty key it only gives its old name up
-		scopes, keys = append(scopes, wanted.Scope), append(keys, wanted.Key)
+		claims = append(claims, c) // with an empty key it only gives its old name up
+		scopes, keys, emails = append(scopes, c.wanted.Scope), append(keys, c.wanted.Key), append(emails, c.email)
 	}
 	if len(claims) == 0 {
 		return nil
 	}
 	rows, err := pg.All[holderRow](ctx, b, "look for names", pg.SQL(`
-		SELECT t.id, k.scope, k.key FROM `+pg.Table[Row]()+` AS t
-		JOIN unnest(?::text[], ?::text[]) AS k (scope, key) ON `+n.held, scopes, keys))
+		SELECT DISTINCT t.id, t.`+n.textColumn()+`::text AS text, k.scope, k.key FROM `+pg.Table[Row]()+` AS t
+		JOIN unnest(?::text[], ?::text[], ?::text[]) AS k (scope, key, email) ON `+n.held, scopes, keys, emails))
 	if err != nil {
 		return err
 	}
-	holders := pg.Index(rows, func(r *holderRow) (name, [16]byte) { return r.name, r.ID })
-	released := b.claim(claims, holders, renaming)
-	if len(released) == 0 {
-		return nil
+	holders := map[name][]holderRow{}
+	for _, h := range rows {
+		holders[h.name] = append(holders[h.name], h)
 	}
-	return pg.Run(ctx, b, "replace names by placeholders", pg.SQL(
-		"UPDATE "+pg.Table[Row]()+" SET "+n.column+" = '~' || id WHERE id = ANY(?::uuid[])", released))
+	return b.releaseNames(ctx, claims, b.claim(claims, holders))
+}
+
+// textColumn returns a column with the text of the name.
+func (n *names[Row]) textColumn() string { return cmp.Or(n.column, "id") }
+
+// releaseNames replaces names by placeholders: those that pass to others or, of addresses, all that change.
+func (b *recordBatch[Record, Row]) releaseNames(ctx context.Context, claims []claim[Record, Row], passing [][16]byte) error {
+	if b.kind.names.emailOf == nil {
+		if len(passing) == 0 {
+			return nil
+		}
+		return pg.Run(ctx, b, "replace names by placeholders", pg.SQL(
+			"UPDATE "+pg.Table[Row]()+" SET "+b.kind.names.column+" = '~' || id WHERE id = ANY(?::uuid[])", passing))
+	}
+	var changed, respelled [][16]byte
+	for _, c := range claims {
+		if c.before == nil || c.refused() {
+			continue
+		}
+		if changed = append(changed, c.id); c.respelled {
+			respelled = append(respelled, c.id)
+		}
+	}
+	return b.ChangeEmails(ctx, pg.Table[Row](), changed, respelled)
 }
 
 // claim refuses the records whose names are taken, and returns the objects whose names pass to others. An object whose
 // record is refused keeps its name, so that claims of that name are refused too: claim repeats until nothing changes.
-func (b *recordBatch[Record, Row]) claim(
-	claims []*recordChange[Record, Row], holders map[name][16]byte, renaming map[[16]byte]bool,
-) (released [][16]byte) {
+func (b *recordBatch[Record, Row]) claim(claims []claim[Record, Row], holders map[name][]holderRow) (passing [][16]byte) {
+	changing := map[[16]byte]*claim[Record, Row]{} // the objects that change their names
+	for i := range claims {
+		changing[claims[i].id] = &claims[i]
+	}
 	for stable := false; !stable; {
-		stable, released = true, nil
+		stable, passing = true, nil
 		claimed := map[name][16]byte{}
-		for _, a := range claims {
-			id, wanted := idOf(a.after), b.kind.names.nameOf(a.after)
-			if a.refused() || wanted.Key == "" { // it claims no name
+		for _, c := range claims {
+			if c.refused() || c.wanted.Key == "" { // it claims no name
 				continue
 			}
-			holder, held := holders[wanted]
+			wanted := c.wanted
+			if c.respelled { // it has the key, and claims the address only
+				wanted.Key = "=" + c.email
+			}
 			other, refuse := claimed[wanted] // an earlier record claims the name
-			if held && !renaming[holder] {
-				other, refuse = holder, true
+			for _, h := range holders[c.wanted] {
+				if h.ID == c.id || c.respelled && h.Text != c.email {
+					continue
+				}
+				if holder := changing[h.ID]; holder != nil && (c.respelled || !holder.respelled) {
+					passing = append(passing, h.ID)
+				} else if !refuse {
+					other, refuse = h.ID, true
+				}
 			}
-			switch {
-			case refuse:
-				a.refuse(takenBy[Record](b.kind.names.field, other))
-				a.result.Clashes, renaming[id], stable = true, false, false // the object keeps its name
+			if refuse {
+				c.refuse(takenBy[Record](b.kind.names.field, other))
+				c.result.Clashes, stable = true, false
+				delete(changing, c.id) // the object keeps its name
 				continue
-			case held:
-				released = append(released, holder)
 			}
-			claimed[wanted] = id
+			claimed[wanted] = c.id
 		}
 	}
-	return released
+	return passing
 }
 
 // takenBy returns the refusal of a record that claims the name of another object of its kind.

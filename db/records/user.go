@@ -29,10 +29,8 @@ var Users Kind = &kind[domain.UserRecord, db.UserRow]{
 		r.Status, r.Language, r.Source, r.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
 	},
 	finish: finishUser,
-	names: &names[db.UserRow]{
-		field: "email", column: "email", held: "t.client_id = k.scope::uuid AND t.email = k.key",
-		nameOf: func(r *db.UserRow) name { return name{r.Client.UUID(), r.Email} },
-	},
+	names: emailNames(
+		func(r *db.UserRow) *domain.ClientID { return &r.Client }, func(r *db.UserRow) string { return r.Email }),
 	visible: func(before, after *db.UserRow) bool {
 		a, b := before.ToUser(), after.ToUser()
 		return !sameRecord(&a, &b) || !before.CreatedAt.Equal(after.CreatedAt)

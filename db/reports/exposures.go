@@ -41,4 +41,4 @@ var ExposuresByUser = Statement[domain.UserExposures]{"count exposures by user",
 			FILTER (WHERE e.resolved_at IS NULL))[1] AS highest, ` + exposureTally + `
 		FROM exposures AS e WHERE e.client_id = @client AND e.user_id = u.id HAVING count(*) > 0
 	) AS n
-	ORDER BY u.name_key, u.email`}
+	ORDER BY u.name_key, u.email_key`}

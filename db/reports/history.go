@@ -4,7 +4,7 @@ import "partnerapi/domain"
 
 // history is an SQL FROM item and condition with the active users u of the client and their events e from @since until
 // @until. Exposures are events only if @darkWeb is true.
-const history = reportedUsers + `
+var history = reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT w.at, w.kind, c.title AS subject, 0 AS version
 		FROM assignments AS a JOIN courses AS c ON c.id = a.course_id
@@ -36,7 +36,7 @@ const history = reportedUsers + `
 // if the client has no Dark Web Monitoring.
 var History = Statement[domain.HistoryEvent]{"read users' history",
 	"SELECT " + person + ", e.at, e.kind, e.subject, e.version FROM " + history +
-		" ORDER BY u.name_key, u.email, e.at, e.kind, e.subject, e.version"}
+		" ORDER BY u.name_key, u.email_key, e.at, e.kind, e.subject, e.version"}
 
 // HistoryCount is the number of events of a kind.
 type HistoryCount struct {

@@ -1,13 +1,17 @@
 package reports
 
-import "partnerapi/domain"
+import (
+	"partnerapi/db"
+	"partnerapi/domain"
+)
 
 // reportedUsers is an SQL FROM item, alias u, with the users of a report about every user (decisions 8.9): the active
-// users of the client, ordered by name and email. Rows that are joined LATERAL to each user stay in that order without
+// users of the client, ordered by name and key of the email. Rows that are joined LATERAL to each user stay in that order without
 // a sort.
-const reportedUsers = `(
-		SELECT id, first_name, last_name, email, department, name_key, group_id, next_due_on, next_course_id FROM users
-		WHERE client_id = @client AND status = 'active' ORDER BY name_key, email
+var reportedUsers = `(
+		SELECT u.id, u.first_name, u.last_name, u.email, ` + db.EmailKey + ` AS email_key, u.department, u.name_key, u.group_id,
+			u.next_due_on, u.next_course_id FROM users AS u
+		WHERE u.client_id = @client AND u.status = 'active' ORDER BY u.name_key, ` + db.EmailKey + `
 	) AS u`
 
 // person are the columns of a domain.Person.
@@ -53,7 +57,7 @@ var RepeatClickers = Statement[domain.RepeatClicker]{"read repeat clickers", `
 		SELECT count(*) AS sent FROM phishing_results AS r
 		WHERE r.client_id = @client AND r.user_id = c.user_id AND r.sent_at >= @since AND r.sent_at < @until
 	) AS n
-	ORDER BY c.clicked DESC, u.name_key, u.email`}
+	ORDER BY c.clicked DESC, u.name_key, ` + db.EmailKey}
 
 // RepeatClickerCount counts the rows of RepeatClickers.
 var RepeatClickerCount = Statement[int]{"count repeat clickers", "SELECT count(*) FROM (" + repeatClickers + ") AS repeated"}
@@ -65,4 +69,4 @@ var PhishedUsers = Statement[domain.PhishedUser]{"count simulated mails by user"
 		SELECT ` + phishingCounts + ` FROM phishing_results AS r
 		WHERE r.client_id = @client AND r.user_id = u.id AND r.sent_at >= @since AND r.sent_at < @until
 	) AS n
-	ORDER BY u.name_key, u.email`}
+	ORDER BY u.name_key, u.email_key`}

@@ -49,4 +49,4 @@ var AskedUsers = Statement[domain.AskedUser]{"read who is asked to sign", `
 			WHERE m.client_id = @client AND m.collection_id = p.scope_id AND m.user_id = u.id))
 	LEFT JOIN policy_signatures AS s ON s.client_id = @client AND s.policy_id = p.id AND s.version = p.version
 		AND s.user_id = u.id AND s.signed_at > @now::timestamptz - make_interval(days => p.renewal_period_days)
-	ORDER BY u.name_key, u.email, p.title COLLATE "C", p.id`}
+	ORDER BY u.name_key, u.email_key, p.title COLLATE "C", p.id`}

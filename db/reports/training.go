@@ -48,10 +48,10 @@ var TrainedUsers = Statement[domain.TrainedUser]{"read users' training", `
 	SELECT ` + person + `, n.*, c.title AS next_title, u.next_due_on
 	FROM ` + reportedUsers + ` LEFT JOIN courses AS c ON c.id = u.next_course_id
 	CROSS JOIN LATERAL ` + standing + `
-	ORDER BY u.name_key, u.email`}
+	ORDER BY u.name_key, u.email_key`}
 
 // usersWithCourses selects the active users u with the latest round t of each of their courses c.
-const usersWithCourses = `
+var usersWithCourses = `
 	SELECT ` + person + `, c.title, t.assigned_at, t.due_on, t.completed_at
 	FROM ` + reportedUsers + ` CROSS JOIN LATERAL ` + coursesOf + ` JOIN courses AS c ON c.id = t.course_id`
 
@@ -60,11 +60,11 @@ const usersWithCourses = `
 // then by user.
 var (
 	UserCourses = Statement[domain.UserCourse]{"read users' courses", usersWithCourses + `
-		ORDER BY u.name_key, u.email, t.position, t.course_id`}
+		ORDER BY u.name_key, u.email_key, t.position, t.course_id`}
 	CompletedCourses = Statement[domain.UserCourse]{"read who completed courses", usersWithCourses + `
-		WHERE t.completed_at IS NOT NULL ORDER BY c.title COLLATE "C", c.id, u.name_key, u.email`}
+		WHERE t.completed_at IS NOT NULL ORDER BY c.title COLLATE "C", c.id, u.name_key, u.email_key`}
 	OpenCourses = Statement[domain.UserCourse]{"read who did not complete courses", usersWithCourses + `
-		WHERE t.completed_at IS NULL ORDER BY c.title COLLATE "C", c.id, u.name_key, u.email`}
+		WHERE t.completed_at IS NULL ORDER BY c.title COLLATE "C", c.id, u.name_key, u.email_key`}
 )
 
 // TrainingByManager and TrainingByDepartment sum up the active users' courses by manager and by department. Users

@@ -345,6 +345,22 @@ func (e *examination) checkBacklogs(ctx context.Context) finding {
 		strings.Join(parts, ", "))
 }
 
+// assessSharedEmails warns of users and admins of a client whose addresses differ only in their spelling. They were
+// stored before addresses were compared by their key, and stay.
+func assessSharedEmails(shared []doctor.SharedEmail) finding {
+	if len(shared) == 0 {
+		return pass("no client has two users or admins with the same address")
+	}
+	parts := pg.MapRows(shared, func(s *doctor.SharedEmail) string {
+		return fmt.Sprintf("%s of %s", strings.Join(s.Holders, " and "), s.Client)
+	})
+	if len(parts) >= doctor.MostSharedEmails {
+		parts = append(parts, "and perhaps others")
+	}
+	return warn("change one address of each in the directory or by an import, or deactivate one user; new conflicts are refused",
+		"the same address is stored twice, in two spellings: %s", strings.Join(parts, "; "))
+}
+
 // assessEndingKeys warns of API keys that stop working soon.
 func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(keys) == 0 {

@@ -180,6 +180,7 @@ var checks = []check{
 	{"cell", needsTables, (*examination).checkCell},
 	{"moves", needsTables, assessing(move.List, readTables, assessMoves)},
 	{"encryption key", needsTables, (*examination).checkEncryption},
+	{"email addresses", needsTables, assessing(doctor.SharedEmails, readTables, assessSharedEmails)},
 	{"api keys", needsTables, assessing(doctor.EndingKeys, readTables, assessEndingKeys)},
 	{"key files", needsNothing, (*examination).checkKeyFiles},
 	{"background work", needsTables, (*examination).checkBacklogs},
