@@ -40,3 +40,13 @@ func (n Next) Up(ctx context.Context, d *db.DB) ([]string, error) { return n.up(
 
 // Steps are those of the next version.
 func (n Next) Steps(ctx context.Context, d *db.DB) ([]Step, error) { return n.steps(ctx, d) }
+
+// Released returns the migrations of 1.0.
+func Released() Next {
+	const name = "00001_schema.sql"
+	text, err := fs.ReadFile(migrations.sql, name)
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return Next{chain{sql: fstest.MapFS{name: {Data: text}}}}
+}
