@@ -42,6 +42,7 @@ func TestSentEmails(t *testing.T) {
 	_, twins := mailed(tenant, "Second", "ada@example.com")
 	theirs, _ := mailed(stranger, "Theirs", "ada@example.com")
 	_, _ = mailed(stranger, "More", "bob@example.com")
+	_, greek := mailed(tenant, "Greek", "ΝΊΚΟΣ@bücher.example")
 	gone, _ := mailed(tenant, "Archived", "eve@example.com")
 	s.Exec("UPDATE clients SET archived_at = now() WHERE name = 'Archived'")
 	s.Clock.Set(noon)
@@ -55,6 +56,7 @@ func TestSentEmails(t *testing.T) {
 		"the id takes precedence":       {tenant.Key, `{"user_infima_id":"` + id + `","email_address":"nobody@example.com"}`, 200, []string{hers}},
 		"null is absent":                {tenant.Key, `{"user_infima_id":null,"email_address":"ada@example.com","message_types":null,"start_time":null}`, 200, []string{hers, twins}},
 		"all users of an email":         {tenant.Key, `{"email_address":"ADA@example.com"}`, 200, []string{hers, twins}},
+		"an email by its key":           {tenant.Key, `{"email_address":"νίκοΣ@XN--Bcher-kva.example"}`, 200, []string{greek}},
 		"an empty text is absent":       {tenant.Key, `{"user_infima_id":"` + id + `","email_address":"","message_types":[]}`, 200, []string{hers}},
 		"unknown members are passed by": {tenant.Key, `{"user_infima_id":"` + id + `","limit":1}`, 200, []string{hers}},
 		"another partner's user":        {tenant.Key, `{"user_infima_id":"` + theirs + `"}`, 403, nil},

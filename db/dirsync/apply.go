@@ -305,7 +305,7 @@ func (s *batch) join(ctx context.Context) error {
 	if err := s.lockUsers(ctx, s.haveAddresses()); err != nil {
 		return err
 	}
-	byEmail := usersByEmail(s.users)
+	byEmail, byKey := usersByEmail(s.users)
 	owners, err := s.owners(ctx)
 	if err != nil {
 		return err
@@ -318,7 +318,7 @@ func (s *batch) join(ctx context.Context) error {
 		key := domain.EmailKey(email)
 		id, known := byEmail[email]
 		if !known {
-			id, known = byEmail[key]
+			id, known = byKey[key]
 		}
 		exists, linked := owners[id]
 		switch {
@@ -347,18 +347,18 @@ func (s *batch) join(ctx context.Context) error {
 	return nil
 }
 
-// usersByEmail returns users by their addresses and, the oldest of each, by the keys of these.
-func usersByEmail(users map[domain.UserID]domain.User) map[string]domain.UserID {
-	byEmail := make(map[string]domain.UserID, len(users))
-	for _, u := range slices.SortedFunc(maps.Values(users), func(a, b domain.User) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID.UUID(), a.ID.UUID()))
-	}) {
-		byEmail[domain.EmailKey(u.Email)] = u.ID // at last of the oldest
-	}
+// usersByEmail returns users by their addresses, and by the keys of these: the oldest with each key.
+func usersByEmail(users map[domain.UserID]domain.User) (byEmail, byKey map[string]domain.UserID) {
+	byEmail, byKey = make(map[string]domain.UserID, len(users)), make(map[string]domain.UserID, len(users))
 	for id, u := range users {
 		byEmail[u.Email] = id
+		key := domain.EmailKey(u.Email)
+		other, shared := users[byKey[key]]
+		if !shared || cmp.Or(u.CreatedAt.Compare(other.CreatedAt), strings.Compare(id.UUID(), other.ID.UUID())) < 0 {
+			byKey[key] = id
+		}
 	}
-	return byEmail
+	return byEmail, byKey
 }
 
 // owners returns the users of the batch who have an account. The value reports whether the account still exists.

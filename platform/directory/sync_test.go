@@ -226,6 +226,81 @@ func TestRenames(t *testing.T) {
 	wantCounts(t, w.sync(), domain.SyncCounts{Updated: 2, Unchanged: 5})
 }
 
+// TestSpellings verifies that the addresses of accounts and users are compared by their key: an account joins the user
+// with another spelling, and accounts with the same key are one address. Users of 1.0 with the same key each keep the
+// account with exactly their address.
+func TestSpellings(t *testing.T) {
+	for provider := range list {
+		w := newWorld(t)
+		account := func(id, email string) directorytest.Account {
+			return directorytest.Account{ID: id, Email: email + "@example.com", First: id}
+		}
+		emails := func(want string) {
+			t.Helper()
+			if got := w.Text(`SELECT string_agg(d.object_id || '=' || split_part(u.email, '@', 1) || coalesce(' ' || u.email_state, ''), ', ' ORDER BY d.object_id)
+				FROM directory_accounts AS d JOIN users AS u ON u.id = d.user_id`); got != want {
+				t.Errorf("the addresses are %q, not %q", got, want)
+			}
+			w.check()
+		}
+		w.User(w.tenant, w.client, "νίκος@example.com")
+		s := serve(t, provider, account("1", "ΝΊΚΟσ"), account("2", "Straße"), account("3", "STRASSE"))
+		w.connect(w.client, s)
+		run := w.sync()
+		wantCounts(t, run, domain.SyncCounts{Merged: 1, Created: 1})
+		if len(run.Skipped) != 1 || run.Skipped[0].Reason != domain.SkippedTaken {
+			t.Errorf("skipped are %+v", run.Skipped)
+		}
+		emails("1=νίκοσ, 2=straße")
+
+		s.Put(account("1", "strasse"), account("2", "ΝΊΚΟΣ"), account("3", "c")) // keys go from one to the other
+		wantCounts(t, w.sync(), domain.SyncCounts{Created: 1, Updated: 2})
+		emails("1=strasse, 2=νίκος, 3=c")
+		s.Put(account("1", "STRAßE")) // a spelling only
+		wantCounts(t, w.sync(), domain.SyncCounts{Updated: 1, Unchanged: 2})
+		emails("1=straße, 2=νίκος, 3=c")
+
+		// as 1.0 stored it
+		s.Put(account("3", "strasse"))
+		w.Exec("UPDATE users SET email = 'strasse@example.com' WHERE email = 'c@example.com'")
+		if _, err := w.DB.SettleEmails(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantCounts(t, w.sync(), domain.SyncCounts{Unchanged: 3})
+		emails("1=straße, 2=νίκος, 3=strasse shared")
+		s.Put(account("3", "straſſe"))
+		wantCounts(t, w.sync(), domain.SyncCounts{Updated: 1, Unchanged: 2})
+		emails("1=straße, 2=νίκος, 3=straſſe shared")
+		s.Put(account("2", "STRASSE")) // an address that both have
+		if run := w.sync(); len(run.Skipped) != 1 {
+			t.Errorf("skipped are %+v", run.Skipped)
+		}
+		s.Put(account("2", "n"), account("3", "νίκος"))
+		w.sync()
+		emails("1=straße, 2=n, 3=νίκος")
+	}
+}
+
+// TestSharedAddresses verifies that of two users of 1.0 with the same key an account joins the one with exactly its
+// address, and else the oldest.
+func TestSharedAddresses(t *testing.T) {
+	for _, c := range []struct{ email, joined string }{{"strasse", "strasse"}, {"Straße", "straße"}, {"STRAſSE", "straße"}} {
+		w := newWorld(t)
+		older := w.User(w.tenant, w.client, "straße@example.com")
+		younger := w.User(w.tenant, w.client, "other@example.com")
+		w.Exec("UPDATE users SET email = 'strasse@example.com', created_at = created_at + interval '1 day' WHERE id = $1", younger.ID)
+		if _, err := w.DB.SettleEmails(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.connect(w.client, serve(t, domain.Microsoft, directorytest.Account{ID: "1", Email: c.email + "@example.com", First: "A"}))
+		wantCounts(t, w.sync(), domain.SyncCounts{Merged: 1})
+		want := map[string]domain.UserID{"strasse": younger.ID, "straße": older.ID}[c.joined]
+		if n := w.Number("SELECT count(*) FROM directory_accounts WHERE user_id = $1", want); n != 1 {
+			t.Errorf("%s does not join %s", c.email, c.joined)
+		}
+	}
+}
+
 // TestFrameworkCourses: whom a sync makes, activates or gives another role gets the
 // courses of the frameworks that ask for them then.
 func TestFrameworkCourses(t *testing.T) {

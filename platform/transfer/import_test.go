@@ -156,6 +156,59 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestSpellings verifies that addresses are compared by their key: a line that gives a user another spelling of an
+// address that another user keeps is refused, and keys go from one user to another as addresses do. Users and admins of
+// 1.0 with the same key stay.
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want("10 created, 0 updated, 0 unchanged", school()...)
+	for _, kind := range []struct{ object, id, more string }{{"user", usr(22), ""}, {"admin", prefixed[domain.AdminKind](22), `,'name':'A','role':'admin'`}} {
+		add := func(n int, email string) string {
+			return ref(kind.object, n, `'client':#10,'email':'`+email+`'`+kind.more)
+		}
+		set := func(n int, email string) string { return ref(kind.object, n, `'email':'`+email+`'`) }
+		emails := func(want string) {
+			t.Helper()
+			w.is(want, "SELECT string_agg(email || coalesce(' ' || email_state, ''), ', ' ORDER BY id) FROM "+kind.object+"s WHERE id >= $1", id(22))
+		}
+		counts, refusals := w.take(add(22, "straße@acme.example"), add(23, "STRASSE@acme.example"), add(24, "a@bücher.example"), add(25, "Νίκος@acme.example"))
+		if counts != "3 created, 0 updated, 0 unchanged, 1 refused" || refusals != "line 2: email: the "+kind.object+" "+kind.id+" has it already\n" {
+			t.Errorf("%s\n%s", counts, refusals)
+		}
+		counts, refusals = w.take(add(26, "strasse@acme.example"), set(24, "ΝΊΚΟΣ@acme.example"))
+		if counts != "0 created, 0 updated, 0 unchanged, 2 refused" {
+			t.Errorf("%s\n%s", counts, refusals)
+		}
+		w.want("0 created, 0 updated, 3 unchanged", set(22, "Straße@acme.example"), set(24, "A@XN--BCHER-KVA.example"), set(25, "νίκος@acme.example"))
+		w.want("0 created, 3 updated, 0 unchanged", set(22, "ΝΊΚΟσ@acme.example"), set(25, "strasse@acme.example"), set(24, "b@acme.example"))
+		emails(`("νίκοσ@acme.example, b@acme.example, strasse@acme.example")`)
+
+		// as 1.0 stored it
+		if _, err := w.SQL().Exec("UPDATE "+kind.object+"s SET email = 'straße@acme.example' WHERE id = $1", id(24)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.SettleEmails(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		emails(`("νίκοσ@acme.example, straße@acme.example shared, strasse@acme.example")`)
+		w.want("0 created, 0 updated, 2 unchanged", set(24, "straße@acme.example"), set(25, "strasse@acme.example"))
+		counts, refusals = w.take(set(24, "strasse@acme.example"), set(22, "STRASSE@acme.example"), set(22, "straſſe@acme.example"))
+		if counts != "0 created, 0 updated, 0 unchanged, 3 refused" {
+			t.Errorf("%s\n%s", counts, refusals)
+		}
+		w.want("0 created, 2 updated, 0 unchanged", set(24, "straſſe@acme.example"), set(22, "straße@zebra.example"))
+		emails(`("straße@zebra.example, straſſe@acme.example shared, strasse@acme.example")`)
+		w.want("0 created, 2 updated, 0 unchanged", set(24, "strasse@acme.example"), set(25, "straße@acme.example")) // both swap
+		emails(`("straße@zebra.example, strasse@acme.example shared, straße@acme.example")`)
+		w.want("0 created, 1 updated, 0 unchanged", set(24, "free@acme.example"))
+		emails(`("straße@zebra.example, free@acme.example, straße@acme.example")`)
+	}
+	w.want("1 created, 0 updated, 0 unchanged", ref("admin", 60, `'partner':#1,'email':'é@acme.example','name':'A','role':'owner'`))
+	w.want("0 created, 1 updated, 0 unchanged", ref("admin", 60, `'email':'ö@acme.example'`))
+	w.is("(ö@acme.example,ö@acme.example,)", "SELECT email, email_key, email_state FROM admins WHERE id = $1", id(60))
+}
+
 // TestLines: the lines of one object are applied in their order. A line that wants what a later
 // batch gives up waits for it, and so do the later lines of its object.
 func TestLines(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
+	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
@@ -280,6 +281,33 @@ func TestKeysOfSecrets(t *testing.T) {
 	} {
 		want.assert(t, at)
 	}
+}
+
+// TestSharedEmails verifies that users and admins of a client whose addresses have the same key are named, and no others.
+func TestSharedEmails(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t)
+	url := w.Pool().Config().ConnString()
+	expected{"email addresses", "", passed, "no client"}.assert(t, url)
+	client, other := w.AddClient(), w.AddClient()
+	first, second := w.AddUser(client, domain.RoleStandard, 1), w.AddUser(client, domain.RoleStandard, 1)
+	w.Exec("UPDATE users SET email = 'straße@example.com', created_at = '2020-01-01' WHERE id = $1", second)
+	w.Exec("UPDATE users SET email = 'strasse@example.com' WHERE id IN ($1, $2)", first, w.AddUser(other, domain.RoleStandard, 1))
+	admins := []domain.AdminID{db.NewID[domain.AdminKind](), db.NewID[domain.AdminKind]()}
+	for i, email := range []string{"νίκος@example.com", "νίκοσ@example.com"} {
+		w.Add("admins", fixture.Row{"id": admins[i], "partner_id": w.Partner, "client_id": client, "email": email, "name": "A", "role": "admin", "created_at": worldtest.Noon})
+	}
+	_, err := w.SettleEmails(t.Context())
+	w.Must(err)
+	for _, words := range []string{
+		second.String() + " (straße@example.com) and " + first.String() + " (strasse@example.com) of " + client.String(),
+		admins[1].String() + " (νίκοσ@example.com)", "by an import",
+	} {
+		expected{"email addresses", "", warned, words}.assert(t, url)
+	}
+	w.Exec("UPDATE users SET email = 'other@example.com' WHERE id = $1", second)
+	w.Exec("UPDATE admins SET email = 'other@example.com' WHERE id = $1", admins[0])
+	expected{"email addresses", "", passed, "no client"}.assert(t, url)
 }
 
 // TestEndingKeys: a key that ends within 30 days is named, and no other.
