@@ -98,8 +98,8 @@ var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
 	Summary: "Follow events",
 	Description: "Returns what happened in the last 30 days to the clients that the key reaches, in the order in which " +
-		"it was published. Nothing is ever added before a cursor that was handed out: keep the last one, and " +
-		"ask again with it. `page.next_cursor` is never null.",
+		"it was published. Nothing is ever added before a cursor that was handed out, and `page.next_cursor` is " +
+		"never null: keep the last one, and ask again with it.",
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
 

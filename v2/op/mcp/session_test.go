@@ -315,7 +315,8 @@ func TestParseOrigin(t *testing.T) {
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Release: op.V2_2})
-	unknown, a := w.sendTo("/nothing", "POST", hello, "X-API-Key", w.tenant.Key), w.send("POST", hello, "X-API-Key", w.tenant.Key)
+	headers := []string{"X-API-Key", w.tenant.Key, "X-Request-Id", "same"}
+	unknown, a := w.sendTo("/nothing", "POST", hello, headers...), w.send("POST", hello, headers...)
 	if a.Status != http.StatusNotFound || string(a.Body) != string(unknown.Body) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
