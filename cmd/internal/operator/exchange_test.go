@@ -185,8 +185,8 @@ func TestManyRefusals(t *testing.T) {
 	if err == nil || readErr != nil || !strings.HasPrefix(errs, "3060 lines were refused ("+all+" has all):\n    3000  ") || strings.Count(string(written), "\n") != 3060 {
 		t.Errorf("%v, %v\n%s", err, readErr, errs)
 	}
-	_, errs, err = c.run(t.Context(), strings.NewReader("{\n  \"object\": \"client\"\n}\n"), "import", "-")
-	if err == nil || errs != "" || !strings.HasPrefix(err.Error(), "the input is JSON over several lines") {
+	out, errs, err := c.run(t.Context(), strings.NewReader("{\n  \"object\": \"client\"\n}\n"), "import", "-")
+	if err == nil || out+errs != "" || !strings.HasPrefix(err.Error(), "the input is JSON over several lines") {
 		t.Errorf("%q, %v", errs, err)
 	}
 }

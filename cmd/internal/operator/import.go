@@ -72,6 +72,9 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		})
 		readProgress.EndLine()
 		applyProgress.EndLine()
+		if errors.As(err, new(transfer.FormatError)) { // nothing was applied
+			return errors.Join(err, refused.finish())
+		}
 		prefix, consequence := "", "run it again with the same lines, what is applied is not applied twice"
 		if c.DryRun {
 			prefix, consequence = "dry run, nothing was changed: ", "nothing was changed"
@@ -114,6 +117,9 @@ func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
 			Read: progress.Update,
 		})
 		progress.EndLine()
+		if errors.As(err, new(transfer.FormatError)) { // nothing was applied
+			return err
+		}
 		fmt.Fprintf(s.Out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
 		return outcomeError(ctx, err, "run it again with the same lines, no signal is applied twice", report.Refused, report.Lines)
@@ -131,8 +137,6 @@ func outcomeError(ctx context.Context, err error, consequence string, refused, l
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errors.New("interrupted: " + consequence)
-	case errors.As(err, new(transfer.FormatError)): // nothing was applied
-		return err
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, consequence)
 	case refused > 0:
