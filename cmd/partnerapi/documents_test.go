@@ -23,8 +23,8 @@ var (
 	spanned = regexp.MustCompile("`([^`\n]+)`")
 	// ofNumbers are the lines about commands of version 1.
 	ofNumbers = regexp.MustCompile(`(?m)^.*(idmap|partnerapi v1 |partnerapi parity).*\n`)
-	// others are lines of programs that take the name as an argument.
-	others  = regexp.MustCompile(`(?m)^(install|kubectl create|helm|run\(\)) .*\n`)
+	// others are lines of programs, and of SQL, that take the name as an argument.
+	others  = regexp.MustCompile(`(?m)^(install|tar|kubectl create|helm|ALTER DEFAULT PRIVILEGES) .*\n`)
 	invoked = regexp.MustCompile(`(?:^|[\s(/])partnerapi((?: [^\s;&<>()#]+)+)`)
 )
 
