@@ -45,11 +45,11 @@ func hasEmail(email string) pg.Query {
 
 // containsEmail returns the condition that the address of a user, alias u, contains a text in one of its spellings.
 func containsEmail(text string) pg.Query {
-	var patterns []string
+	conditions := pg.SQL("false")
 	for _, texts := range domain.EmailTexts(text) {
-		patterns = append(patterns, pg.Pattern(texts...))
+		conditions = pg.SQL("?0 OR u.email LIKE ?1 OR u.email_key LIKE ?1", conditions, pg.Pattern(texts...))
 	}
-	return pg.SQL("u.email LIKE ANY(?0::text[]) OR u.email_key LIKE ANY(?0::text[])", patterns)
+	return conditions
 }
 
 // sharedEmail is the email_state of a row whose key another row of the client has claimed. The state is NULL if the row
@@ -68,6 +68,10 @@ func (c *Change) ChangeEmails(ctx context.Context, table string, ids, same [][16
 			email_state = CASE WHEN id = ANY(?1::uuid[]) THEN email_state END WHERE id = ANY(?0::uuid[])`,
 		ids, append([][16]byte{}, same...)))
 }
+
+// encodesKeys is the condition that the database can store any key. In one with another encoding, which a new database
+// cannot have, the addresses of an earlier release stay their own keys.
+const encodesKeys = `getdatabaseencoding() IN ('UTF8', 'SQL_ASCII')`
 
 // notPlainEmail is the condition that an address in a row, alias t, is not known to be its own key (domain.IsOwnKey).
 const notPlainEmail = `t.email ~ '[^ -~]|xn--'`
@@ -122,7 +126,7 @@ func (d *DB) KeyEmails(ctx context.Context) error {
 func (d *DB) settleAfter(ctx context.Context, table int, after domain.UserID, condition string) ([]domain.UserID, error) {
 	t := keyedTables[table]
 	ids, err := pg.All[domain.UserID](ctx, d, "look for addresses without a key", pg.SQL(
-		"SELECT t.id FROM "+t.name+" AS t WHERE t.id > ? AND "+condition+" ORDER BY t.id LIMIT ?", after, settleBatch))
+		"SELECT t.id FROM "+t.name+" AS t WHERE t.id > ? AND "+condition+" AND "+encodesKeys+" ORDER BY t.id LIMIT ?", after, settleBatch))
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

@@ -101,8 +101,8 @@ var (
 	FindUsers = op.DeclareList[FindUsersInput, User](op.Meta{
 		ID: "users.find", Starred: true, Method: "GET", Path: "/users", Scope: domain.Read, Since: op.V2_4, Status: 200,
 		Summary: "Find users by their email address",
-		Description: "Returns the users with exactly this address in all clients that the key reaches, active and inactive, " +
-			"at most one of each client, by the creation of the clients.",
+		Description: "Returns the users with this address, in any case, in all clients that the key reaches, active and inactive, " +
+			"in the order of the clients' creation.",
 		Columns: []string{"id", "client_id", "email", "first_name", "last_name", "status", "role", "risk.score", "risk.grade", "training.overdue_count"},
 	})
 	GetUser = op.Declare[GetUserInput, UserDetail](op.Meta{
