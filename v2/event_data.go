@@ -10,12 +10,17 @@ import (
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 )
 
-// RenderEvents returns the bodies of events in their order, with the present state of their objects. The body of an
-// event whose object no longer exists is empty. All objects of a kind are read together. The publisher calls it
-// (outbox.RenderEvents).
+// RenderEvents returns the bodies of events in their order, with the present state of their objects in the release that
+// is served. The body of an event whose object no longer exists is empty. All objects of a kind are read together. The
+// publisher calls it (outbox.RenderEvents).
 func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
+	release, err := a.servedRelease(ctx)
+	if err != nil {
+		return nil, err
+	}
 	bodies := make([]string, len(events))
 	for _, r := range a.eventRenderers() {
 		var indexes []int
@@ -36,7 +41,9 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 			if data[i] == nil {
 				continue
 			}
-			body, err := json.Marshal(api.EventWith[any]{ID: e.ID, Type: e.Type, CreatedAt: domain.At(e.At), ClientID: e.Client, Data: data[i]})
+			body, err := json.Marshal(release.View(api.EventWith[any]{
+				ID: e.ID, Type: e.Type, CreatedAt: domain.At(e.At), ClientID: e.Client, Data: data[i],
+			}))
 			if err != nil {
 				return nil, err
 			}
@@ -44,6 +51,20 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 		}
 	}
 	return bodies, nil
+}
+
+// servedRelease returns the release that a process on the database serves, as it was recorded last, or else that of the
+// API. For one that this program does not know, which a later version serves, it returns the latest that it knows.
+func (a *API) servedRelease(ctx context.Context) (op.Release, error) {
+	recorded, err := a.db.ServedRelease(ctx)
+	if err != nil || recorded == "" {
+		return a.release, err
+	}
+	release, err := op.ParseRelease(recorded)
+	if err != nil {
+		return op.Latest, nil
+	}
+	return release, nil
 }
 
 // eventRenderer renders events of types. data returns a value for each event, nil if its object no longer exists

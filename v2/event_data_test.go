@@ -49,7 +49,7 @@ func TestEventsOfOneBatch(t *testing.T) {
 		}
 		return n
 	}
-	if few, many := statements(1, 1), statements(5, 7); few != many || many > 8 {
+	if few, many := statements(1, 1), statements(5, 7); few != many || many > 9 {
 		t.Errorf("%d statements for a few events, %d for many", few, many)
 	}
 }

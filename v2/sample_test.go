@@ -30,10 +30,12 @@ type world struct {
 	sampled *atomic.Int64
 	// parts are what the client has besides users.
 	parts *parts
+	// release is the one that is served; zero for the latest.
+	release op.Release
 }
 
 func newWorld(t *testing.T, o v2test.Options) *world {
-	w := &world{Harness: v2test.New(t, o), sampled: &atomic.Int64{}}
+	w := &world{Harness: v2test.New(t, o), sampled: &atomic.Int64{}, release: o.Release}
 	w.tenant = w.Tenant("Partner")
 	w.client = w.Client(w.tenant, "Client")
 	w.user = w.User(w.tenant, w.client.ID, "first@example.com")
@@ -45,7 +47,7 @@ func newWorld(t *testing.T, o v2test.Options) *world {
 func (w *world) in(t *testing.T) *world {
 	h := *w.Harness
 	h.T = t
-	return &world{Harness: &h, tenant: w.tenant, client: w.client, user: w.user, sampled: w.sampled, parts: w.parts}
+	return &world{Harness: &h, tenant: w.tenant, client: w.client, user: w.user, sampled: w.sampled, parts: w.parts, release: w.release}
 }
 
 // ids are the texts of the path parameters by their names.
@@ -126,11 +128,13 @@ func (w *world) send(o op.Operation, key string, at ids, headers ...string) v2te
 }
 
 // body is a valid body for the operation, new each time. It has every member
-// that the operation takes.
+// that the operation takes in the release.
 func (w *world) body(o op.Operation) map[string]any {
 	body, n := map[string]any{}, w.sampled.Add(1)
 	for _, m := range members(o) {
-		body[m.name] = w.sample(m, n)
+		if w.release.Includes(m.since) {
+			body[m.name] = w.sample(m, n)
+		}
 	}
 	return body
 }
@@ -140,6 +144,7 @@ type member struct {
 	name  string
 	typ   reflect.Type // of the value
 	rules []string
+	since string
 	// null says that null is a value.
 	null bool
 }
@@ -152,7 +157,7 @@ func members(o op.Declaration) (list []member) {
 	}
 	for i := range body.NumField() {
 		f := body.Field(i)
-		m := member{name: rule.WireName(f), typ: f.Type, rules: strings.Split(f.Tag.Get("validate"), ",")}
+		m := member{name: rule.WireName(f), typ: f.Type, rules: strings.Split(f.Tag.Get("validate"), ","), since: f.Tag.Get("since")}
 		if element, nullable := rule.OptionalElement(f.Type); element != nil {
 			m.typ, m.null = element, nullable
 		} else if f.Type.Kind() == reflect.Pointer {

@@ -127,7 +127,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	event := api.PingEvent{
 		ID: db.NewID[domain.EventKind](), Type: api.PingType, CreatedAt: domain.At(a.db.Now()), Data: api.PingData{WebhookID: h.ID},
 	}
-	body, err := json.Marshal(event)
+	body, err := json.Marshal(a.release.View(event))
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ type Reader struct {
 	NullIsAbsent bool
 	// UUIDs accepts a UUID, in upper or lower case, for an id in the form of v2.
 	UUIDs bool
+	// Includes reports whether a member is known whose tag since has the text; nil if all members are.
+	Includes func(since string) bool
 	// Skip is the name of an unknown member of the object that is no fault, but is given; empty for none.
 	Skip string
 }
@@ -121,6 +123,9 @@ func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error)
 		}
 		name := token.String()
 		m, declared := members[name]
+		if declared && m.since != "" && r.Includes != nil {
+			declared = r.Includes(m.since)
+		}
 		_, repeated := given[name]
 		if declared && (r.Lenient || !repeated) {
 			given[name] = !r.NullIsAbsent || r.dec.PeekKind() != 'n'
@@ -256,6 +261,7 @@ func readsOwnJSON(t reflect.Type) bool {
 type member struct {
 	index    []int // of the struct's field, for FieldByIndex
 	maxItems int   // of an array; 0 for no limit
+	since    string
 }
 
 // memberCache caches the result of membersOf for each type.
@@ -273,7 +279,7 @@ func membersOf(t reflect.Type) map[string]member {
 		if name == "" || name == "-" || !f.IsExported() {
 			continue
 		}
-		members[name] = member{index: f.Index, maxItems: MaxFromTag(f.Tag)}
+		members[name] = member{index: f.Index, maxItems: MaxFromTag(f.Tag), since: f.Tag.Get("since")}
 	}
 	memberCache.Store(t, members)
 	return members

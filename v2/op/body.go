@@ -33,7 +33,7 @@ func (in *Input) bindBody(v reflect.Value, r Request, f *rule.Faults) {
 	case in.Body != nil && r.Coding != "" && len(body) > 0 && !isJSON(body):
 		f.Add(contentEncoding, "must not be "+r.Coding+" unless the body is plain JSON")
 	case in.Body != nil:
-		rule.Reader{Lenient: r.Lenient}.Read(body, v.FieldByIndex(in.body).Addr().Interface(), f)
+		rule.Reader{Lenient: r.Lenient, Includes: r.Release.Includes}.Read(body, v.FieldByIndex(in.body).Addr().Interface(), f)
 	case len(r.Body) > 0 && !r.Lenient:
 		f.Add(rule.Whole, "must be empty: this operation takes none")
 	}

@@ -41,7 +41,7 @@ type ErrorBody struct {
 	Code      domain.Code         `json:"code" doc:"The kind of error, for programs."`
 	Message   string              `json:"message" doc:"What went wrong, for people. Its words may change."`
 	RequestID string              `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
-	DocURL    string              `json:"doc_url" since:"2.4" format:"uri" doc:"What the code means and what to do, for people: its place in the guide to errors."`
+	DocURL    string              `json:"doc_url" format:"uri" doc:"What the code means and what to do, for people: its place in the guide to errors."`
 	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong, where there are some."`
 }
 

@@ -47,7 +47,8 @@ type Param struct {
 	Tag reflect.StructTag
 
 	index  []int
-	maxLen int // in characters, by the rule max; 0 for no limit
+	since  string // the tag since; empty if all releases have the parameter
+	maxLen int    // in characters, by the rule max; 0 for no limit
 	isList bool
 	// isEmail is true for a parameter with the rule email.
 	isEmail bool
@@ -107,6 +108,25 @@ func (in *Input) IsDryRun(input any) bool {
 	return in.dryRun != nil && reflect.ValueOf(input).Elem().FieldByIndex(in.dryRun).Bool()
 }
 
+// requiredSince returns the name of a parameter or member of the body that is required and has the tag since, so that a
+// release would require what it does not know; empty if there is none.
+func (in *Input) requiredSince() string {
+	for _, part := range []string{"Path", "Query", "Body"} {
+		f, ok := in.Type.FieldByName(part)
+		if !ok || f.Type.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(f.Type) {
+			rules := strings.Split(f.Tag.Get("validate"), ",")
+			required := slices.Contains(rules, "required") || slices.Contains(rules, "filled")
+			if required && !V2_0.Includes(f.Tag.Get("since")) {
+				return rule.WireName(f)
+			}
+		}
+	}
+	return ""
+}
+
 // params lists the parameters among the fields of t, the part Path or Query, and of the structs that it embeds. tag is
 // the tag with a parameter's name, and index that of t in the input. A parameter that cannot be bound panics.
 func params(t reflect.Type, tag string, index []int) (list []Param) {
@@ -121,7 +141,7 @@ func params(t reflect.Type, tag string, index []int) (list []Param) {
 		if name == "" {
 			continue
 		}
-		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: fieldIndex, isList: isListParam(f.Type)}
+		p := Param{Name: name, Type: f.Type, Tag: f.Tag, index: fieldIndex, since: f.Tag.Get("since"), isList: isListParam(f.Type)}
 		p.maxLen = rule.MaxFromTag(f.Tag)
 		p.isEmail = slices.Contains(strings.Split(f.Tag.Get("validate"), ","), "email")
 		p.fallback, p.defaulted = f.Tag.Lookup("default")
@@ -175,6 +195,8 @@ type Request struct {
 	Body []byte
 	// Coding is the content coding that the request names for its body; empty for none.
 	Coding string
+	// Release is the release whose parameters and members of bodies are known; zero for all of them.
+	Release Release
 	// Lenient accepts unknown members of the body, ignores a body that is not taken, and checks no rules of tags.
 	Lenient bool
 	// Faults are faults that were found before; Bind reports them with its own.

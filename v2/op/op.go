@@ -160,6 +160,10 @@ func (o *Op[In, Out]) check() error {
 	if _, ok := any(new(Out)).(OfClient); m.PerClient > 0 && !ok {
 		return fmt.Errorf("it has a budget per client but its output names no client")
 	}
+	V2_0.viewOf(reflect.TypeFor[Out]()) // panics where a field cannot be left out
+	if name := o.input.requiredSince(); name != "" {
+		return fmt.Errorf("it requires %s, which earlier releases do not know", name)
+	}
 	return o.input.matchPath(m.Path)
 }
 

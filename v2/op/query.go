@@ -15,6 +15,9 @@ import (
 func (in *Input) bindQuery(v reflect.Value, r Request, f *rule.Faults) {
 	bracketed := byBrackets(r.Query)
 	for _, p := range in.Query {
+		if !r.Release.Includes(p.since) { // a later release has it, so it is an unknown parameter
+			continue
+		}
 		if message := p.bracketFault(bracketed[p.Name]); message != "" && !r.Lenient {
 			f.Add(p.Name, message)
 			continue

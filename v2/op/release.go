@@ -2,7 +2,9 @@ package op
 
 import "fmt"
 
-// Release is a release of v2. It serves every operation of the lower releases, with the same answers (decisions 3.5).
+// Release is a release of v2. It has every operation, field and parameter of the lower releases. What a field or a
+// parameter belongs to is declared by its tag since, such as since:"2.4", which names the first release that has it
+// (decisions 3.5).
 type Release int
 
 // The releases, lowest first. The zero Release is none.
@@ -13,6 +15,19 @@ const (
 	V2_3
 	V2_4
 )
+
+// Includes reports whether the release has a field or a parameter whose tag since is since; without the tag, all have it.
+// The zero Release has all. It panics if since is not empty and names no release.
+func (r Release) Includes(since string) bool {
+	if r == 0 || since == "" {
+		return true
+	}
+	first, err := ParseRelease(since)
+	if err != nil {
+		panic(fmt.Sprintf("tag since: %v", err))
+	}
+	return first <= r
+}
 
 // Latest is the highest release.
 const Latest = V2_4

@@ -107,7 +107,7 @@ func New(t testing.TB, o Options) *Harness {
 		Log: h.logger(o.Log),
 	}
 	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }),
-		h.webhooks(o, &edge))
+		v2.WithRelease(o.Release), h.webhooks(o, &edge))
 	if o.Audit {
 		edge.Audit, edge.InTx = d.Audit, d.Tx
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"partnerapi/domain"
+	"partnerapi/v2/op"
 )
 
 // Config holds the dependencies and settings of an Edge.
@@ -82,6 +83,8 @@ type Edge struct {
 	draining *semaphore.Weighted
 	refusals *refusals
 	surfaces []*Surface
+	// release is the release of v2 that Mount serves.
+	release op.Release
 	// watchers are called for every answered request.
 	watchers []func(Answered)
 }

@@ -22,6 +22,7 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 	if e.Audit != nil {
 		set.AroundWrite = e.auditWrite
 	}
+	e.release = release
 	s := e.Surface(engine, "/v2", e.renderEnvelope)
 	places := locations(set)
 	for _, o := range set.All() {
@@ -86,7 +87,7 @@ func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in an
 	if err := e.charge(c, o, out); err != nil {
 		return domain.Outcome{}, err
 	}
-	encoded, err := Encode(out)
+	encoded, err := Encode(e.release.View(out))
 	return domain.Outcome{Status: o.Meta().Status, Body: encoded}, err
 }
 
@@ -105,6 +106,9 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 		}
 	}
 	t := turnOf(c)
+	if !lenient { // v1's own inputs know no releases
+		r.Release = t.edge.release
+	}
 	var err error
 	switch {
 	case described.Body != nil:

@@ -1,10 +1,14 @@
 package openapi
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -55,4 +59,79 @@ func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 		return n
 	}
 	return text
+}
+
+// within returns the part of an example that a schema has: objects without the members that are later than the release.
+// Where the schema names no members, all of them stay.
+func within(example jsontext.Value, ref *openapi3.SchemaRef) (jsontext.Value, error) {
+	var text bytes.Buffer
+	dec, enc := jsontext.NewDecoder(bytes.NewReader(example)), jsontext.NewEncoder(&text)
+	if err := copyWithin(enc, dec, ref); err != nil {
+		return nil, fmt.Errorf("the example: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// copyWithin copies the next value, without the members of objects that the schema lacks.
+func copyWithin(enc *jsontext.Encoder, dec *jsontext.Decoder, ref *openapi3.SchemaRef) error {
+	properties, items := partsOf(ref)
+	switch kind := dec.PeekKind(); {
+	case kind == '{' && len(properties) > 0:
+		return copyBetween(enc, dec, func() error { return copyMember(enc, dec, properties) })
+	case kind == '[' && items != nil:
+		return copyBetween(enc, dec, func() error { return copyWithin(enc, dec, items) })
+	}
+	value, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(value)
+}
+
+// copyBetween copies the next value, an object or an array: its delimiters, and by each what is between them.
+func copyBetween(enc *jsontext.Encoder, dec *jsontext.Decoder, each func() error) error {
+	for depth, inside := dec.StackDepth(), false; !inside || dec.StackDepth() > depth; inside = true {
+		if kind := dec.PeekKind(); inside && kind != '}' && kind != ']' {
+			if err := each(); err != nil {
+				return err
+			}
+			continue
+		}
+		delimiter, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		if err := enc.WriteToken(delimiter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyMember copies the next member of an object if it is one of the properties.
+func copyMember(enc *jsontext.Encoder, dec *jsontext.Decoder, properties openapi3.Schemas) error {
+	token, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	name := token.String()
+	if properties[name] == nil {
+		return dec.SkipValue()
+	}
+	if err := enc.WriteToken(jsontext.String(name)); err != nil {
+		return err
+	}
+	return copyWithin(enc, dec, properties[name])
+}
+
+// partsOf returns the properties and the items of a schema, and of those that it consists of.
+func partsOf(ref *openapi3.SchemaRef) (properties openapi3.Schemas, items *openapi3.SchemaRef) {
+	properties, items = openapi3.Schemas{}, ref.Value.Items
+	maps.Copy(properties, ref.Value.Properties)
+	for _, part := range slices.Concat(ref.Value.AllOf, ref.Value.AnyOf) {
+		more, itemsOfPart := partsOf(part)
+		maps.Copy(properties, more)
+		items = cmp.Or(items, itemsOfPart)
+	}
+	return properties, items
 }

@@ -25,6 +25,8 @@ import (
 // Document describes a version of the interface.
 type Document struct {
 	Title, Version, Description string
+	// Release is the release whose fields and parameters the document has; zero for all of them.
+	Release op.Release
 	// Prefix is the path prefix of all operations: /v2.
 	Prefix string
 	// Error is the type of the body of every error.
@@ -70,7 +72,7 @@ type Operation struct {
 // ForRelease builds the document of a release of v2: the operations of the interface that the release serves.
 func ForRelease(declared op.Interface, release op.Release) (*openapi3.T, error) {
 	doc := Document{
-		Title: "Partner API v2", Version: release.String(), Prefix: "/v2", Error: reflect.TypeFor[op.ErrorEnvelope](),
+		Title: "Partner API v2", Version: release.String(), Release: release, Prefix: "/v2", Error: reflect.TypeFor[op.ErrorEnvelope](),
 		Description: about, Tags: declared.Tags, Objects: declared.Objects, Examples: declared.Examples,
 		Failure: func(f Failure) any {
 			return op.EnvelopeOf(&domain.Error{Code: f.Code, Message: f.Message, Fields: f.Fields}, ExampleRequestID, ExampleAddress)
@@ -286,6 +288,9 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 	var list openapi3.Parameters
 	add := func(in string, params []op.Param) error {
 		for _, p := range params {
+			if !b.source.Release.Includes(p.Tag.Get("since")) {
+				continue
+			}
 			schema, required, err := b.mapper.param(p)
 			if err != nil {
 				return fmt.Errorf("parameter %s: %w", p.Name, err)
@@ -337,18 +342,21 @@ func (b *builder) requestBody(in *op.Input, example jsontext.Value) (*openapi3.R
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{
-		Required: !in.OptionalBody, Content: jsonContent(schema, example),
-	}}, nil
+	content, err := jsonContent(schema, example)
+	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !in.OptionalBody, Content: content}}, err
 }
 
-// jsonContent returns JSON content of a schema, with its example unless that is empty.
-func jsonContent(schema *openapi3.SchemaRef, example jsontext.Value) openapi3.Content {
+// jsonContent returns JSON content of a schema, with what the schema has of the example unless that is empty.
+func jsonContent(schema *openapi3.SchemaRef, example jsontext.Value) (openapi3.Content, error) {
 	media := &openapi3.MediaType{Schema: schema}
 	if len(example) > 0 {
-		media.Example = example
+		shown, err := within(example, schema)
+		if err != nil {
+			return nil, err
+		}
+		media.Example = shown
 	}
-	return openapi3.Content{"application/json": media}
+	return openapi3.Content{"application/json": media}, nil
 }
 
 // responses returns the responses of an operation: its success and its errors.
@@ -361,7 +369,9 @@ func (b *builder) responses(o Operation, example jsontext.Value) (*openapi3.Resp
 		if err != nil {
 			return nil, err
 		}
-		success.Content = jsonContent(schema, example)
+		if success.Content, err = jsonContent(schema, example); err != nil {
+			return nil, err
+		}
 	}
 
 	out.Set(strconv.Itoa(o.Status), &openapi3.ResponseRef{Value: success})

@@ -151,9 +151,11 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 				return nil, fmt.Errorf("the example of status %d: %w", status, err)
 			}
 		}
-		shared[name] = &openapi3.ResponseRef{Value: &openapi3.Response{
-			Description: &about, Headers: b.headers(status), Content: jsonContent(b.failure, example),
-		}}
+		content, err := jsonContent(b.failure, example)
+		if err != nil {
+			return nil, err
+		}
+		shared[name] = &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about, Headers: b.headers(status), Content: content}}
 	}
 	return &openapi3.ResponseRef{Ref: "#/components/responses/" + name, Value: shared[name].Value}, nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Since is the extension with the first release of an operation. On a member of an object or a parameter, from its
-// field's tag since, it is the release with which the member was added; all releases have it.
+// Since is the extension with the first release of an operation, or of a member of an object or a parameter, from its
+// field's tag since.
 const Since = "x-since"
 
 // annotate applies the tags validate, doc, since, format and default of a field to its schema. A reference, which can

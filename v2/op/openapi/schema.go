@@ -219,6 +219,9 @@ func (m *mapper) object(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 	}
 
 	for _, f := range members {
+		if !m.source.Release.Includes(f.Tag.Get("since")) {
+			continue
+		}
 		member, err := m.member(f, d)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
@@ -235,7 +238,7 @@ func (m *mapper) object(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 	if len(order) > 0 {
 		schema.Extensions = map[string]any{declaredOrder: order}
 	}
-	if optionals > 0 && optionals == len(members) {
+	if optionals > 0 && optionals == len(order) {
 		schema.MinProps = 1 // a PATCH must have a member (decisions 3.13)
 	}
 	return schema.NewRef(), nil

@@ -84,8 +84,10 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 	out := &openapi3.Operation{
 		OperationID: "webhook." + f.Value, Summary: f.Value, Tags: []string{"webhooks"},
 		Description: f.About,
-		RequestBody: &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: jsonContent(schema, nil)}},
-		Responses:   openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
+		RequestBody: &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{
+			Required: true, Content: openapi3.NewContentWithJSONSchemaRef(schema),
+		}},
+		Responses: openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
 	}
 	for _, header := range webhookHeaders { // not components: oapi-codegen removes those that only webhooks refer to
 		out.Parameters = append(out.Parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{

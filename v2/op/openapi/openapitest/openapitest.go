@@ -24,6 +24,7 @@ import (
 type Validator struct {
 	// name is the document's name in messages.
 	name   string
+	doc    *openapi3.T
 	prefix string
 	router routers.Router
 	// unknown is the route of requests that the document does not have.
@@ -60,7 +61,8 @@ func New(t testing.TB, doc *openapi3.T) *Validator {
 		t.Fatal(err)
 	}
 	return &Validator{
-		name: doc.Info.Title + " " + doc.Info.Version, prefix: doc.Servers[0].URL, router: router, unknown: unknownRoute(t, doc),
+		name: doc.Info.Title + " " + doc.Info.Version, doc: doc, prefix: doc.Servers[0].URL, router: router,
+		unknown: unknownRoute(t, doc),
 	}
 }
 
@@ -193,6 +195,21 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 		Status: status, Header: header, Options: options,
 	}
 	return shorten(openapi3filter.ValidateResponse(req.Context(), in.SetBodyBytes(body)))
+}
+
+// EventViolation returns an error that says how the body of an event differs from what the document has under webhooks
+// for its type. It returns nil for a body as documented.
+func (v *Validator) EventViolation(body []byte) error {
+	var event map[string]any
+	if err := json.Unmarshal(body, &event); err != nil {
+		return err
+	}
+	item := v.doc.Webhooks[fmt.Sprint(event["type"])]
+	if item == nil {
+		return fmt.Errorf("the event's type %v is not documented", event["type"])
+	}
+	schema := item.Post.RequestBody.Value.Content.Get("application/json").Schema.Value
+	return schema.VisitJSON(event, openapi3.MultiErrors())
 }
 
 // covers reports whether a path is below the document's prefix, and not that of the document itself.
