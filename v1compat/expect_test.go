@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"partnerapi/idmap"
+	"partnerapi/v2/op"
 )
 
 // TestGivenUp: every route of v1 has a successor, and v2 has all that they take and answer
@@ -60,7 +61,7 @@ func TestExpect(t *testing.T) {
 		jsontext.Value(`{"id":"pol_01jxeqg1m4e0088h0088h0088h","scope_type":"user_container","scope_id":"grp_01jxeqg1m4e0088h0088h0088h","version":"1"}`),
 		jsontext.Value(`{"id":"pol_01jxeqg1m4e0088h0088h0088h","scope_id":"grp_01jxeqg1m4e0088h0088h0088h","version":1}`),
 	}
-	got, err := translators["policies"].Expect(wrong, none)
+	got, err := translators["policies"].Expect(wrong, op.Latest, none)
 	if err != nil {
 		t.Fatal(err)
 	}

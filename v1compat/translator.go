@@ -27,9 +27,12 @@ type Translator struct {
 	// List reports whether v2 answers with a page of objects; otherwise with one object.
 	List bool
 
-	required []string // members of each object of v2
+	required []member // of each object of v2
 	route    *route
 }
+
+// member is a member of v2's JSON, with its tag since.
+type member struct{ name, since string }
 
 // Numbers finds the numbers of objects. It may leave some out.
 type Numbers func([]idmap.IDKey) (map[idmap.IDKey]int64, error)
@@ -56,13 +59,13 @@ type Expected struct {
 	Faults map[string]string
 }
 
-// Expect translates objects of v2 into v1's items, one result for each object; without an item if the object cannot be
-// read. It calls numbers at most once, and uses NoNumber for objects that numbers leaves out.
-func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expected, error) {
+// Expect translates objects of a release of v2 into v1's items, one result for each object; without an item if the object
+// cannot be read. It calls numbers at most once, and uses NoNumber for objects that numbers leaves out.
+func (t *Translator) Expect(objects []jsontext.Value, release op.Release, numbers Numbers) ([]Expected, error) {
 	all := make([]Expected, len(objects))
 	items := make([]any, len(objects))
 	for i, object := range objects {
-		all[i].Faults = t.missing(object)
+		all[i].Faults = t.missing(object, release)
 		item, err := t.item(object)
 		if err == nil {
 			items[i] = item
@@ -97,16 +100,17 @@ func (t *Translator) Expect(objects []jsontext.Value, numbers Numbers) ([]Expect
 	return all, nil
 }
 
-// missing returns a fault for each required member that an object of v2 lacks; none if the value is not an object.
-func (t *Translator) missing(object jsontext.Value) map[string]string {
+// missing returns a fault for each required member that an object of a release of v2 lacks; none if the value is not an
+// object.
+func (t *Translator) missing(object jsontext.Value, release op.Release) map[string]string {
 	var members map[string]jsontext.Value
 	faults := map[string]string{}
 	if json.Unmarshal(object, &members) != nil {
 		return faults
 	}
-	for _, name := range t.required {
-		if _, ok := members[name]; !ok {
-			faults[name] = "is missing"
+	for _, m := range t.required {
+		if _, ok := members[m.name]; !ok && release.Includes(m.since) {
+			faults[m.name] = "is missing"
 		}
 	}
 	return faults
@@ -134,7 +138,7 @@ func translatorOf(r *route) *Translator {
 	for _, f := range reflect.VisibleFields(wire) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" && !f.Anonymous && !strings.Contains(options, "omit") {
-			t.required = append(t.required, name)
+			t.required = append(t.required, member{name, f.Tag.Get("since")})
 		}
 	}
 	return t

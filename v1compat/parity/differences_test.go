@@ -14,6 +14,8 @@ import (
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat/v1test"
+	"partnerapi/v2/op"
+	"partnerapi/v2/v2test"
 )
 
 // TestNamed: a difference names its object by both ids, tells absent from null, and calls
@@ -183,6 +185,34 @@ func TestLinks(t *testing.T) {
 		f := rules{twoServices: p.two}.compare(link(p.old), link(p.now))
 		if f.equal != p.equal || f.explained != p.explained || len(f.mismatches) != 1-p.equal-p.explained {
 			t.Errorf("%s: %+v", what, f)
+		}
+	}
+}
+
+// TestLaterFields verifies that a field of v1 whose field of v2 is of a later release than the one that is served is
+// explained, and that no other is. A service that does not name its release is compared with the latest.
+func TestLaterFields(t *testing.T) {
+	t.Parallel()
+	s := v1test.Start(t, v2test.Options{Demo: true, Schema: demoSchema, Release: op.V2_3})
+	for version, different := range map[string]bool{"2.3": false, "": true} {
+		at := v1test.Proxy(t, s.URL, func(request string, a *v1test.Answer) {
+			if request == "GET /v2/openapi.json" && version != "" {
+				a.Status, a.Body = 200, `{"info":{"version":"`+version+`"}}`
+			}
+		})
+		c := config(at, "pk_demo_all", v2test.Noon)
+		c.Sample = 2
+		r, said := compared(t, c)
+		for operation, field := range map[string]string{
+			"GET /v1/clients": "phishing_click_rate_total", users: "phishing",
+			"GET /v1/clients/{client_id}/reports": "updated_at",
+		} {
+			if got := len(differences(r, operation, field)) > 0; got != different {
+				t.Errorf("with release %q %s differs in %s: %v\n%s", version, operation, field, got, said)
+			}
+		}
+		if !different && r.Different() > 0 {
+			t.Errorf("%d differences:\n%s", r.Different(), said)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"partnerapi/domain"
 	"partnerapi/v1compat"
+	"partnerapi/v2/op"
 )
 
 // DefaultSample is the usual Config.Sample of a command.
@@ -56,7 +57,9 @@ type run struct {
 	// service is what URL names. v1 is the service whose v1 is compared: the old one, or service itself.
 	service, v1 *service
 	report      *Report
-	routes      map[string]*v1compat.Translator // by their IDs
+	// release is the release of v2 that service serves; the latest if only its v1 is compared.
+	release op.Release
+	routes  map[string]*v1compat.Translator // by their IDs
 	// known caches ids by idmap.NumberKey, numbers by idmap.IDKey, clients by user and v2's ids by Object, none of
 	// which change while a service runs. It also has the headers that were reported.
 	known     sync.Map
@@ -106,6 +109,11 @@ func withRun(ctx context.Context, c Config, compare func(*run) error) (*Report, 
 	}
 	if err := requireAnswer(ctx, r.service, servicePath); err != nil {
 		return r.report, err
+	}
+	if r.release = op.Latest; !r.twoServices() {
+		if r.release, err = r.service.release(ctx); err != nil {
+			return r.report, err
+		}
 	}
 	return r.report, compare(r)
 }

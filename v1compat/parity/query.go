@@ -97,7 +97,11 @@ func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 
 	q.rules = rules{tolerated: r.Tolerate, element: q.element, twoServices: r.twoServices()}
 	if !r.twoServices() {
-		q.rules.explained = a.GivenUp // v2 has no value for these members
+		later, err := a.LaterFields(r.release)
+		if err != nil {
+			return nil, err
+		}
+		q.rules.explained = slices.Concat(a.GivenUp, later) // v2 has no value for these members
 	}
 	return q, nil
 }

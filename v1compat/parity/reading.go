@@ -233,7 +233,7 @@ func (q *query) translate(ctx context.Context, got *reading) error {
 	for i, r := range got.rows {
 		objects[i] = r.value
 	}
-	expected, err := q.Expect(objects, q.numbers(ctx))
+	expected, err := q.Expect(objects, q.release, q.numbers(ctx))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"partnerapi/client"
 	"partnerapi/domain"
 	"partnerapi/v1compat/usage"
@@ -171,4 +173,24 @@ func (a answer) curl() string {
 		b.WriteString(" -d " + quoted(a.request.body))
 	}
 	return b.String() + " " + quoted(a.from.base+a.path)
+}
+
+// release returns the release of v2 that the service serves, which its OpenAPI document names. Without that document, or
+// for a release that this program does not know, it returns the latest that it knows.
+func (s *service) release(ctx context.Context) (op.Release, error) {
+	a, err := s.do(ctx, request{method: http.MethodGet, path: "/v2/openapi.json", noKey: true})
+	if err != nil {
+		return 0, err
+	}
+	var document struct {
+		Info struct {
+			Version string `json:"version"`
+		} `json:"info"`
+	}
+	_ = json.Unmarshal(a.body, &document) // another body names no release
+	release, err := op.ParseRelease(document.Info.Version)
+	if err != nil {
+		return op.Latest, nil
+	}
+	return release, nil
 }

@@ -123,6 +123,14 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 				"Serve a later one (serve --release), else version 1 cannot be ended.\n", len(missing), r.state.Release,
 				strings.Join(missing, ", "))
 		}
+		later, err := laterFields(r.state)
+		if err != nil {
+			return err
+		}
+		if len(later) > 0 {
+			fmt.Fprintf(s.Out, "Fields that release %s of version 2, which is served, does not have: %s.\n"+
+				"Serve a later one (serve --release), else callers who need them cannot move.\n", r.state.Release, strings.Join(later, "; "))
+		}
 		fmt.Fprintln(s.Out, "Next: partnerapi v1 phase sets keys to read_only or brownout, and partnerapi v1 end ends it.")
 		return nil
 	})
@@ -131,13 +139,9 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 // withoutSuccessor returns the operations of v1 whose successor in v2 is newer than the release of v2 that was served
 // last; nil if no release is recorded. A release that this program does not know is an error.
 func withoutSuccessor(state *retire.State) (missing []string, err error) {
-	if state.Release == "" {
-		return nil, nil
-	}
-	var served op.Release
-	if err := served.UnmarshalText([]byte(state.Release)); err != nil {
-		return nil, fmt.Errorf("the service serves release %s of version 2, which this program does not know: use its own: %w",
-			state.Release, err)
+	served, err := servedRelease(state)
+	if err != nil || served == 0 {
+		return nil, err
 	}
 	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
 		if !meta.Additive && meta.Successor.Meta().Since > served { // additive ones, not in v1's own document, need none
@@ -145,6 +149,33 @@ func withoutSuccessor(state *retire.State) (missing []string, err error) {
 		}
 	}
 	return missing, nil
+}
+
+// laterFields returns, by operation of v1, the fields that v2 has only in a newer release than the one that was served
+// last; nil if no release is recorded. A release that this program does not know is an error.
+func laterFields(state *retire.State) (list []string, err error) {
+	served, err := servedRelease(state)
+	if err != nil || served == 0 {
+		return nil, err
+	}
+	later, err := v1compat.Declare(v1compat.Config{}).LaterFields(served)
+	for _, l := range later {
+		list = append(list, l.Method+" /v1"+op.Braced(l.Path)+": "+strings.Join(l.Fields, ", "))
+	}
+	return list, err
+}
+
+// servedRelease returns the release of v2 that was served last; 0 if none is recorded. One that this program does not
+// know is an error.
+func servedRelease(state *retire.State) (served op.Release, err error) {
+	if state.Release == "" {
+		return 0, nil
+	}
+	if err := served.UnmarshalText([]byte(state.Release)); err != nil {
+		return 0, fmt.Errorf("the service serves release %s of version 2, which this program does not know: use its own: %w",
+			state.Release, err)
+	}
+	return served, nil
 }
 
 type postponeV1Cmd struct {
