@@ -167,6 +167,9 @@ func (c serveCmd) build(
 	if err := s.openEdge(ctx, r, traces); err != nil {
 		return nil, err
 	}
+	if err := d.RecordRelease(ctx, c.Release.String()); err != nil {
+		return nil, err
+	}
 	surface := s.edge.Mount(s.engine, &s.api.Set, c.Release)
 	if err := openDocuments(surface, c.Release, s.documents, c.Demo); err != nil {
 		return nil, err

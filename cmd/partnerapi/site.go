@@ -107,7 +107,11 @@ func pagesOf(release op.Release) (site.Config, error) {
 			Files: []string{"/v2/openapi.yaml", "/v2/openapi.json"},
 		}},
 	}
-	config.Changes = changesOf(config.Releases, document)
+	latest, err := documentV2(op.Latest)
+	if err != nil {
+		return site.Config{}, err
+	}
+	config.Changes = changesOf(config.Releases, latest)
 	for _, e := range extensions {
 		more, err := e.Reference()
 		if err != nil {
@@ -120,7 +124,8 @@ func pagesOf(release op.Release) (site.Config, error) {
 	return config, nil
 }
 
-// changesOf lists what each release added, the newest first. The document names the release that added each member.
+// changesOf lists what each release added, the newest first. The document, that of the latest release, names the release
+// that added each member.
 func changesOf(releases []site.Release, document *openapi3.T) (list []site.Change) {
 	members := membersSince(document)
 	for i, r := range slices.Backward(releases) {

@@ -59,8 +59,8 @@ func (b *builder) addChangelog() error {
 			linked.Links = append(linked.Links, linkedOperation{o, b.operations[o.Method+" "+o.Path]})
 			text = append(text, o.Method+" "+o.Path+": "+o.Summary)
 		}
-		if len(c.Members) > 0 { // fields and parameters that were added to all releases
-			text = append(text, "In every release: "+strings.Join(c.Members, ", "))
+		if len(c.Members) > 0 {
+			text = append(text, "Fields and parameters of earlier operations: "+strings.Join(c.Members, ", "))
 		}
 		list = append(list, linked)
 		link := SampleBase + changelogPath + "#" + c.ID
