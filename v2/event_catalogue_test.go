@@ -37,7 +37,7 @@ type happening struct {
 func TestEventCatalogue(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited})
-	e := v2test.NewExamples(h, "api/examples", false)
+	e := v2test.NewExamples(h, "api/examples", *update)
 	d := newDemo(t, h, e)
 	h.Publish()
 	h.Clock.Advance(time.Minute)
@@ -66,10 +66,12 @@ func TestEventCatalogue(t *testing.T) {
 			t.Fatalf("there is no event %s", p.kind)
 		}
 		p.check(t, h, e.Key, page.Data[0])
+		e.RecordEvent(t, string(p.kind), page.Data[0])
 		fmt.Fprintf(&text, "\n### %s\n\n%s `data` is %s.\n\n```json\n%s\n```\n", p.kind, forms[i].About, p.data, e.Shown(page.Data[0]))
 	}
 	h.Do("POST", "/v2/webhooks/"+d.webhook+"/test", e.Key, nil).Want(http.StatusOK)
 	_, sent := h.Receivers.Seen()
+	e.RecordEvent(t, api.PingType, []byte(sent[len(sent)-1].Body))
 	fmt.Fprintf(&text, "\n### ping\n\nYou tested a subscription with `POST /v2/webhooks/{webhook_id}/test`. It goes to that webhook only, "+
 		"has no client, and is not in `GET /v2/events`.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
 

@@ -85,9 +85,6 @@ func itemOf(document *openapi3.T, path string) openapi3.Schemas {
 	page := document.Paths.Value(path).Get.Responses.Status(http.StatusOK).Value.Content.Get("application/json").Schema.Value
 	fields := openapi3.Schemas{}
 	item := page.Properties["data"].Value.Items.Value
-	if len(item.OneOf) > 0 {
-		item = item.OneOf[0].Value // the forms of events have the same fields
-	}
 	maps.Copy(fields, item.Properties)
 	for _, part := range item.AllOf {
 		maps.Copy(fields, part.Value.Properties)

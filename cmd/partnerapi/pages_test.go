@@ -297,7 +297,7 @@ func TestChangelog(t *testing.T) {
 		t.Fatalf("the feed is %+v: %v", feed, err)
 	}
 	page := readPage(t, pages, "/docs/changelog")
-	for _, member := range []string{"ClientPhishing.click_rate_total", "ErrorBody.doc_url", "GET /v2/clients?external_id"} {
+	for _, member := range []string{"ClientPhishing.click_rate_total", "Webhook.failing_since", "GET /v2/clients?external_id"} {
 		if !strings.Contains(page, "<code>"+member+"</code>") || !strings.Contains(feed.Entries[0].Content, member) {
 			t.Errorf("the page or the feed has no %s", member)
 		}

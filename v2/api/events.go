@@ -13,7 +13,7 @@ import (
 // EventWith is an event with its data, as in the list of events and in the body of a delivery.
 type EventWith[Data any] struct {
 	ID        domain.EventID   `json:"id" doc:"The same in the list and in every delivery of the event. Use it to skip events that you have handled."`
-	Type      domain.EventType `json:"type" doc:"What happened; it says what data is."`
+	Type      domain.EventType `json:"type" doc:"What happened; it says what data is: see webhooks."`
 	CreatedAt domain.Time      `json:"created_at" doc:"When the change took place."`
 	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque id of the client that the event is about."`
 	Data      Data             `json:"data" doc:"What the event is about, as the interface showed it soon after the change."`
@@ -28,6 +28,9 @@ type Event struct {
 
 // EventData is the data of an event in JSON.
 type EventData jsontext.Value
+
+// JSONSchema describes any object: the event's type determines which.
+func (EventData) JSONSchema() string { return `{"type":"object"}` }
 
 // Into decodes the data into v, a pointer to the Data of the event's type, such as a UserDetail.
 func (d EventData) Into(v any) error { return json.Unmarshal(d, v) }

@@ -121,6 +121,18 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 	e.compare(t, call.ID+".json", append(text, '\n'))
 }
 
+// RecordEvent compares or writes the example of the webhook that posts an event, whose JSON is text.
+func (e *Examples) RecordEvent(t *testing.T, eventType string, text []byte) {
+	t.Helper()
+	example := openapi.Example{Body: e.stabilize(text), Status: http.StatusOK}
+	written, err := json.Marshal(&example, json.Deterministic(true), jsontext.WithIndent("  "))
+	e.h.must(err)
+	e.compare(t, eventExample+eventType+".json", append(written, '\n'))
+}
+
+// eventExample begins the names of examples of webhooks.
+const eventExample = "webhook."
+
 // Shown returns JSON, indented and with stable values for those that differ between runs (stabilize).
 func (e *Examples) Shown(text []byte) string {
 	e.h.T.Helper()
@@ -167,7 +179,7 @@ func (e *Examples) Finish(t *testing.T) {
 	e.h.must(err)
 	for _, f := range files {
 		switch {
-		case e.written[f.Name()]: // an example
+		case e.written[f.Name()], strings.HasPrefix(f.Name(), eventExample): // an example
 		case e.update:
 			e.h.must(os.Remove(filepath.Join(e.dir, f.Name())))
 		default:

@@ -23,7 +23,7 @@ run<Event>("hey-api", {
   ping: (webhook_id) => ok(webhooksTest({ throwOnError, path: { webhook_id } })),
   requestReport: (client_id) => ok(reportsCreate({ throwOnError, path: { client_id }, body: { type: "executive_summary" } })),
   report: (client_id, report_id) => ok(reportsGet({ throwOnError, path: { client_id, report_id } })),
-  emailOf: (event) => (event.type === "user.created" ? event.data.email : undefined),
+  emailOf: (event) => (event.type === "user.created" ? event.data.email as string : undefined),
 }).catch((error: unknown) => {
   console.error(error);
   process.exitCode = 1;

@@ -23,7 +23,7 @@ run<components["schemas"]["Event"]>("openapi-typescript", {
   requestReport: (client_id) =>
     ok(api.POST("/clients/{client_id}/reports", { params: { path: { client_id } }, body: { type: "executive_summary" } })),
   report: (client_id, report_id) => ok(api.GET("/clients/{client_id}/reports/{report_id}", { params: { path: { client_id, report_id } } })),
-  emailOf: (event) => (event.type === "user.created" ? event.data.email : undefined),
+  emailOf: (event) => (event.type === "user.created" ? event.data.email as string : undefined),
 }).catch((error: unknown) => {
   console.error(error);
   process.exitCode = 1;

@@ -24,7 +24,7 @@ run<Event>("orval", {
   ping: (webhook) => ok(200, webhooksTest(webhook)),
   requestReport: (client) => ok(201, reportsCreate(client, { type: "executive_summary" })),
   report: (client, report) => ok(200, reportsGet(client, report)),
-  emailOf: (event) => (event.type === "user.created" ? event.data.email : undefined),
+  emailOf: (event) => (event.type === "user.created" ? event.data.email as string : undefined),
 }).catch((error: unknown) => {
   console.error(error);
   process.exitCode = 1;

@@ -302,11 +302,22 @@ func outermost(paths []string) []string {
 // checkFields reports whether rows have all requested fields. It adds a fault for the first that they do not have.
 func (t *tool) checkFields(p *callParts) bool {
 	for _, name := range p.fields {
-		if !t.fields[name] {
+		if !t.hasField(name) {
 			known := slices.Sorted(maps.Keys(t.fields))
+			known = slices.DeleteFunc(known, func(path string) bool { return strings.HasSuffix(path, ".") })
 			p.fault(fieldsArgument, fmt.Sprintf("%q is no field; there are %s", name, strings.Join(known, ", ")))
 			return false
 		}
 	}
 	return true
+}
+
+// hasField reports whether rows have a field, or may have it: as a member of an object that may have any.
+func (t *tool) hasField(name string) bool {
+	for i, c := range name {
+		if c == '.' && t.fields[name[:i+1]] {
+			return true
+		}
+	}
+	return t.fields[name]
 }

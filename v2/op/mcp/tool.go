@@ -221,11 +221,15 @@ func (t *tool) addFields(output *openapi3.SchemaRef) error {
 	return nil
 }
 
-// addPaths adds the paths of an object's members, and of the members within them.
+// addPaths adds the paths of an object's members, and of the members within them. Of an object that may have any members,
+// it adds the path with a dot.
 func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	schema := ref.Value
 	for _, part := range slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf) {
 		addPaths(paths, prefix, part)
+	}
+	if prefix != "" && schema.Type.Is(openapi3.TypeObject) && len(schema.Properties) == 0 { // such as the data of an event
+		paths[prefix] = true
 	}
 	for name, member := range schema.Properties {
 		paths[prefix+name] = true
@@ -270,10 +274,8 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 			continue
 		}
 		schema := *p.Schema.Value
-		if len(schema.AllOf) == 1 { // a reference to an enum, with a default
-			enum := *schema.AllOf[0].Value
-			enum.Default = schema.Default
-			schema = enum
+		if len(schema.AllOf) == 1 { // a reference to an enum, with an extension
+			schema = *schema.AllOf[0].Value
 		}
 		if schema.Description = p.Description; isSelfEvident(p) {
 			schema.Description, schema.Default = "", nil

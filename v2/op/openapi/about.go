@@ -14,7 +14,7 @@ const about = `A partner's access to its clients on a security awareness trainin
 **Times** are RFC 3339 in UTC, days are UTC days, percentages go from 0 to 100 with one decimal.
 
 **Errors** have one envelope with a stable ` + "`code`" + `; ` + "`fields`" + ` names every wrong part of the request. ` +
-	`Members may be added to answers in any release: ignore those that you do not know.
+	`Later versions may add members, values and types of events to responses: ignore those that you do not know.
 
 **Rate limits.** A key may make 600 requests a minute, and 16 at a time. An operation with a tighter limit for each ` +
 	`client says so; the ` + "`X-RateLimit`" + ` headers report the one that applies.`

@@ -63,29 +63,49 @@ func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 
 // within returns the part of an example that a schema has: objects without the members that are later than the release.
 // Where the schema names no members, all of them stay.
-func within(example jsontext.Value, ref *openapi3.SchemaRef) (jsontext.Value, error) {
+func (b *builder) within(example jsontext.Value, ref *openapi3.SchemaRef) (jsontext.Value, error) {
 	var text bytes.Buffer
 	dec, enc := jsontext.NewDecoder(bytes.NewReader(example)), jsontext.NewEncoder(&text)
-	if err := copyWithin(enc, dec, ref); err != nil {
+	if err := b.copyWithin(enc, dec, ref); err != nil {
 		return nil, fmt.Errorf("the example: %w", err)
 	}
 	return text.Bytes(), nil
 }
 
 // copyWithin copies the next value, without the members of objects that the schema lacks.
-func copyWithin(enc *jsontext.Encoder, dec *jsontext.Decoder, ref *openapi3.SchemaRef) error {
+func (b *builder) copyWithin(enc *jsontext.Encoder, dec *jsontext.Decoder, ref *openapi3.SchemaRef) error {
+	if u := b.mapper.unions[ref.Value]; u != nil {
+		return b.copyForm(enc, dec, u)
+	}
 	properties, items := partsOf(ref)
 	switch kind := dec.PeekKind(); {
 	case kind == '{' && len(properties) > 0:
-		return copyBetween(enc, dec, func() error { return copyMember(enc, dec, properties) })
+		return copyBetween(enc, dec, func() error { return b.copyMember(enc, dec, properties) })
 	case kind == '[' && items != nil:
-		return copyBetween(enc, dec, func() error { return copyWithin(enc, dec, items) })
+		return copyBetween(enc, dec, func() error { return b.copyWithin(enc, dec, items) })
 	}
 	value, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
 	return enc.WriteValue(value)
+}
+
+// copyForm copies the next value as the form of a union that it is.
+func (b *builder) copyForm(enc *jsontext.Encoder, dec *jsontext.Decoder, u *union) error {
+	value, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	var members map[string]any
+	if err := json.Unmarshal(value, &members); err != nil {
+		return err
+	}
+	form := u.schemas[fmt.Sprint(members[u.member])]
+	if form == nil {
+		return fmt.Errorf("%v is no %s of a form", members[u.member], u.member)
+	}
+	return b.copyWithin(enc, jsontext.NewDecoder(bytes.NewReader(value)), form)
 }
 
 // copyBetween copies the next value, an object or an array: its delimiters, and by each what is between them.
@@ -109,7 +129,7 @@ func copyBetween(enc *jsontext.Encoder, dec *jsontext.Decoder, each func() error
 }
 
 // copyMember copies the next member of an object if it is one of the properties.
-func copyMember(enc *jsontext.Encoder, dec *jsontext.Decoder, properties openapi3.Schemas) error {
+func (b *builder) copyMember(enc *jsontext.Encoder, dec *jsontext.Decoder, properties openapi3.Schemas) error {
 	token, err := dec.ReadToken()
 	if err != nil {
 		return err
@@ -121,7 +141,7 @@ func copyMember(enc *jsontext.Encoder, dec *jsontext.Decoder, properties openapi
 	if err := enc.WriteToken(jsontext.String(name)); err != nil {
 		return err
 	}
-	return copyWithin(enc, dec, properties[name])
+	return b.copyWithin(enc, dec, properties[name])
 }
 
 // partsOf returns the properties and the items of a schema, and of those that it consists of.

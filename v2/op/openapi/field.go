@@ -67,8 +67,14 @@ func collectFields(t reflect.Type, index []int, all *[]field) error {
 	return nil
 }
 
-// goNames are the names of Go types for components whose own names oapi-codegen needs for its own types.
+// goNames are the names of Go types for components whose own names oapi-codegen and ogen need for their own types.
 var goNames = map[string]string{"Client": "ClientResource"}
+
+// names30 are the names of components in documents of OpenAPI 3.0 for types whose own names generators need: oapi-codegen
+// for its own types, orval for those of the results of operations, such as PhishingResult for phishing.
+var names30 = map[string]string{
+	"Client": "ClientResource", "PhishingResult": "UserPhishingResult", "TrainingResult": "UserTrainingResult",
+}
 
 // names are the component names of types whose own name is ambiguous outside their package.
 var names = map[string]string{
@@ -81,11 +87,11 @@ var names = map[string]string{
 }
 
 // componentName returns the component name of a type: User, and UserPage for Page[User]. Those in names are replaced or,
-// in documents of OpenAPI 3.0, whole names that are in goNames.
+// in documents of OpenAPI 3.0, whole names that are in names30.
 func (m *mapper) componentName(t reflect.Type) string {
 	if m.source.OpenAPI30 {
 		name := cleanName(t.Name(), nil)
-		return cmp.Or(goNames[name], name)
+		return cmp.Or(names30[name], name)
 	}
 	return cleanName(t.Name(), names)
 }

@@ -52,7 +52,7 @@ func ClosedObject(members []Member) (*openapi3.Schema, error) {
 }
 
 // JSONSchema converts a schema of a document to self-contained JSON Schema 2020-12. References are replaced with
-// their components, a type with several forms with what they have in common, and an example with a list. A
+// their components, and an example with a list. A
 // recursive component is an error. Properties are in the order of their declaration. simplify, if not nil, may
 // remove keywords from each schema.
 func JSONSchema(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema)) ([]byte, error) {
@@ -67,8 +67,8 @@ func JSONSchema(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema)) ([]byt
 	return orderMembers(text, nil)
 }
 
-// inline returns a copy of a schema with copies of components in place of references, commonSchema in place of a union,
-// lists in place of examples, and parts merged (flattenSingle). It removes extensions other than declaredOrder, and
+// inline returns a copy of a schema with copies of components in place of references, lists in place of examples, and
+// parts merged (flattenSingle). It removes extensions other than declaredOrder, and
 // calls simplify, if not nil, for each schema. within are the components around the schema; a reference to one is an
 // error.
 func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []string) (*openapi3.SchemaRef, error) {
@@ -77,9 +77,6 @@ func inline(ref *openapi3.SchemaRef, simplify func(*openapi3.Schema), within []s
 			return nil, fmt.Errorf("%s holds itself", ref.Ref)
 		}
 		within = append(slices.Clone(within), ref.Ref)
-	}
-	if ref.Value.Discriminator != nil {
-		return inline(commonSchema(ref.Value), simplify, within)
 	}
 	own := *ref.Value
 	own.Extensions = nil

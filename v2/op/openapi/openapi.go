@@ -139,7 +139,9 @@ func Build(d Document) (*openapi3.T, error) {
 			return nil, fmt.Errorf("operation %s: %w", o.ID, err)
 		}
 	}
-	b.addWebhooks()
+	if err := b.addWebhooks(); err != nil {
+		return nil, err
+	}
 	b.addTags()
 	return b.doc, nil
 }
@@ -342,15 +344,15 @@ func (b *builder) requestBody(in *op.Input, example jsontext.Value) (*openapi3.R
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	content, err := jsonContent(schema, example)
+	content, err := b.jsonContent(schema, example)
 	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !in.OptionalBody, Content: content}}, err
 }
 
 // jsonContent returns JSON content of a schema, with what the schema has of the example unless that is empty.
-func jsonContent(schema *openapi3.SchemaRef, example jsontext.Value) (openapi3.Content, error) {
+func (b *builder) jsonContent(schema *openapi3.SchemaRef, example jsontext.Value) (openapi3.Content, error) {
 	media := &openapi3.MediaType{Schema: schema}
 	if len(example) > 0 {
-		shown, err := within(example, schema)
+		shown, err := b.within(example, schema)
 		if err != nil {
 			return nil, err
 		}
@@ -369,7 +371,7 @@ func (b *builder) responses(o Operation, example jsontext.Value) (*openapi3.Resp
 		if err != nil {
 			return nil, err
 		}
-		if success.Content, err = jsonContent(schema, example); err != nil {
+		if success.Content, err = b.jsonContent(schema, example); err != nil {
 			return nil, err
 		}
 	}

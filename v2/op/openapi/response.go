@@ -151,7 +151,7 @@ func (b *builder) errorResponse(status int) (*openapi3.ResponseRef, error) {
 				return nil, fmt.Errorf("the example of status %d: %w", status, err)
 			}
 		}
-		content, err := jsonContent(b.failure, example)
+		content, err := b.jsonContent(b.failure, example)
 		if err != nil {
 			return nil, err
 		}

@@ -15,9 +15,9 @@ import (
 // field's tag since.
 const Since = "x-since"
 
-// annotate applies the tags validate, doc, since, format and default of a field to its schema. A reference, which can
-// have no other keywords, is wrapped in an allOf for a doc or a default; without these, since and format are ignored.
-func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.SchemaRef, error) {
+// annotate applies the tags validate, doc, since, format and default of a field to its schema. A reference can have no
+// other keywords, and is wrapped in an allOf for a doc; without it, since and format are ignored.
+func (m *mapper) annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.SchemaRef, error) {
 	if err := applyRules(schema, tag.Get("validate")); err != nil {
 		return nil, err
 	}
@@ -25,12 +25,22 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 	value, defaulted := tag.Lookup("default")
 	inner := schema.Value
 	if schema.Ref != "" {
-		if !documented && !defaulted {
+		defaulted = false
+		var err error
+		if schema, err = m.withDefault(schema, tag); err != nil {
+			return nil, err
+		}
+		if schema.Ref != "" && !documented {
 			return schema, nil
 		}
-		schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{schema}}).NewRef()
+		if schema.Ref != "" {
+			schema = (&openapi3.Schema{AllOf: openapi3.SchemaRefs{schema}}).NewRef()
+		}
 	}
 	if documented {
+		if strings.HasPrefix(schema.Value.Description, knownValues) {
+			about += " " + schema.Value.Description
+		}
 		schema.Value.Description = about
 	}
 	if since, ok := tag.Lookup("since"); ok {
@@ -49,6 +59,33 @@ func annotate(schema *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.Sche
 		schema.Value.Default = parsed
 	}
 	return schema, nil
+}
+
+// withDefault returns the schema of a field that refers to a component, with the default of its tag, or none. Generators
+// such as ogen accept a default only beside the type that it is of. So the first field that refers to a component gives
+// the component its default, and a field with another one gets a copy of the component.
+func (m *mapper) withDefault(ref *openapi3.SchemaRef, tag reflect.StructTag) (*openapi3.SchemaRef, error) {
+	text, defaulted := tag.Lookup("default")
+	before, known := m.defaults[ref.Ref]
+	switch {
+	case known && before == text:
+		return ref, nil
+	case known:
+		copied := *ref.Value
+		copied.Default = nil
+		ref = copied.NewRef()
+	default:
+		m.defaults[ref.Ref] = text
+	}
+	if !defaulted {
+		return ref, nil
+	}
+	parsed, err := parseDefault(ref.Value, text)
+	if err != nil {
+		return nil, fmt.Errorf("default %q: %w", text, err)
+	}
+	ref.Value.Default = parsed
+	return ref, nil
 }
 
 // parseDefault parses the default tag as a value of the schema's type, and of its enum. Other types are an error.

@@ -36,8 +36,12 @@ type mapper struct {
 	schemas openapi3.Schemas
 	// components maps the types in schemas to their names.
 	components map[component]string
-	// unions are the union types in schemas.
-	unions []op.OneOf
+	// unions are the types with several forms in schemas, by the schema of their component.
+	unions map[*openapi3.Schema]*union
+	// posted lists them in the order in which they were added.
+	posted []*union
+	// defaults are the texts of the defaults of components, by reference; empty for none.
+	defaults map[string]string
 }
 
 // component identifies a component: a type in a direction.
@@ -48,11 +52,17 @@ type component struct {
 
 // newMapper returns a mapper without components.
 func newMapper(source *Document) *mapper {
-	return &mapper{source: source, schemas: openapi3.Schemas{}, components: map[component]string{}}
+	return &mapper{
+		source: source, schemas: openapi3.Schemas{}, components: map[component]string{}, unions: map[*openapi3.Schema]*union{},
+		defaults: map[string]string{},
+	}
 }
 
-// schema converts a type: unions, enums (except in OpenAPI 3.0) and named structs to references to components, and
+// schema converts a type: enums of inputs (except in OpenAPI 3.0) and named structs to references to components, and
 // others to a schema, which the caller may change. A type without a schema is an error.
+//
+// An enum of an output is a text that names the known values: callers must accept others, which later versions add, and
+// generated clients reject whole pages for a value that a schema does not list.
 func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error) {
 	if t == nil {
 		return nil, fmt.Errorf("there is no type")
@@ -63,7 +73,10 @@ func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 	}
 	if schema, err := textSchema(zero, t); schema != nil || err != nil {
 		if _, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.source.OpenAPI30 {
-			return m.component(m.componentName(t), component{t, output}, schema) // inputs share it
+			if d == output {
+				return openEnum(schema.Enum).NewRef(), nil
+			}
+			return m.component(m.componentName(t), component{t, input}, schema)
 		}
 		return schema.NewRef(), err
 	}
@@ -92,6 +105,20 @@ func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 		return m.namedComponent(m.componentName(t), t, d)
 	}
 	return nil, fmt.Errorf("a %s has no schema", t)
+}
+
+// knownValues begins the description of an enum of an output.
+const knownValues = "Known values: "
+
+// openEnum returns the schema of a text whose known values are values.
+func openEnum(values []any) *openapi3.Schema {
+	names := make([]string, len(values))
+	for i, value := range values {
+		names[i] = fmt.Sprint(value)
+	}
+	schema := openapi3.NewStringSchema()
+	schema.Description = knownValues + strings.Join(names, ", ") + "."
+	return schema
 }
 
 // idExample is the UUID part of an id, in the examples of all kinds.
@@ -184,7 +211,7 @@ func (m *mapper) namedComponent(name string, t reflect.Type, d direction) (*open
 	*ref.Value = *object.Value
 	ref.Value.Description = m.source.Objects[name]
 	if goName, ok := goNames[name]; ok && !m.source.OpenAPI30 {
-		ref.Value.Extensions["x-go-name"] = goName
+		ref.Value.Extensions["x-go-name"], ref.Value.Extensions["x-ogen-name"] = goName, goName
 	}
 	return ref, nil
 }
@@ -271,13 +298,13 @@ func (m *mapper) member(f field, d direction) (property, error) {
 	if err != nil {
 		return p, err
 	}
-	if p.schema, err = annotate(schema, f.Tag); err != nil {
+	if p.schema, err = m.annotate(schema, f.Tag); err != nil {
 		return p, err
 	}
 	if nullable {
 		p.schema = m.orNull(p.schema)
 	}
-	if own := p.schema.Value; own.Default != nil && !m.source.OpenAPI30 {
+	if own := p.schema.Value; p.schema.Ref == "" && own.Default != nil && !m.source.OpenAPI30 {
 		// openapi-typescript requires a member whose default is outside of an allOf. The form of 3.0 documents is fixed.
 		inner := *own
 		inner.Description, inner.Extensions = "", nil
@@ -296,7 +323,7 @@ func (m *mapper) orNull(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 		return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null}}).NewRef()
 	case len(schema.AllOf) == 1: // a wrapped reference (annotate)
 		schema.AllOf, schema.AnyOf = nil, append(schema.AllOf, null)
-	case !m.source.OpenAPI30: // 3.1: enums are components, so schema lists no values to add null to
+	case !m.source.OpenAPI30: // 3.1: enums of inputs are components, so schema lists no values to add null to
 		*schema.Type = append(*schema.Type, openapi3.TypeNull)
 	default:
 		schema.Nullable = true
@@ -316,7 +343,7 @@ func (m *mapper) param(p op.Param) (schema *openapi3.SchemaRef, required bool, e
 	if schema, err = m.schema(t, input); err != nil {
 		return nil, false, err
 	}
-	if schema, err = annotate(schema, p.Tag); err != nil {
+	if schema, err = m.annotate(schema, p.Tag); err != nil {
 		return nil, false, err
 	}
 	return schema, isRequired(p.Tag.Get("validate")), nil

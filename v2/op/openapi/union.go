@@ -2,9 +2,7 @@ package openapi
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -22,16 +20,24 @@ func formName(f op.Form, union string) string {
 	return out.String() + union
 }
 
-// union returns a reference to the component of a union, a type with several forms. The first call for a type adds it
-// to m.unions, and adds its component and one for each form, in which the discriminator has the form's value only.
+// union is a type with several forms, which are posted to webhooks.
+type union struct {
+	member string // whose value tells the forms apart
+	forms  []op.Form
+	// schemas has references to the components of the forms, by the form's value of the member.
+	schemas map[string]*openapi3.SchemaRef
+}
+
+// union returns a reference to the component of a type with several forms, which is an object with the members of the
+// type itself: callers must accept forms that they do not know. The first call for a type adds it to m.unions, and adds
+// its component and one for each form, in which the member has the form's value only.
 func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.SchemaRef, error) {
-	key := component{t, output}
-	if _, known := m.components[key]; known {
-		return m.component(name, key, nil /* added before */)
+	ref, err := m.namedComponent(name, t, output)
+	if err != nil || m.unions[ref.Value] != nil {
+		return ref, err
 	}
 	member, forms := zero.Forms()
-	discriminator := &openapi3.Discriminator{PropertyName: member, Mapping: map[string]openapi3.MappingRef{}}
-	union := &openapi3.Schema{Discriminator: discriminator, Description: m.source.Objects[name]}
+	u := &union{member, forms, map[string]*openapi3.SchemaRef{}}
 	for _, f := range forms {
 		schema, err := m.object(f.Type, output)
 		if err != nil {
@@ -39,7 +45,7 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 		}
 		value := openapi3.NewStringSchema().WithEnum(f.Value)
 		if property := schema.Value.Properties[member]; property != nil {
-			value.Description = property.Value.Description
+			value.Description, _, _ = strings.Cut(property.Value.Description, " "+knownValues)
 		}
 		schema.Value.Description = f.About
 		schema.Value.Properties[member] = value.NewRef()
@@ -48,11 +54,11 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 			return nil, fmt.Errorf("two types are named %s", formComponent)
 		}
 		m.schemas[formComponent] = schema
-		union.OneOf = append(union.OneOf, &openapi3.SchemaRef{Ref: schemaPath + formComponent, Value: schema.Value})
-		discriminator.Mapping[f.Value] = openapi3.MappingRef{Ref: schemaPath + formComponent}
+		u.schemas[f.Value] = &openapi3.SchemaRef{Ref: schemaPath + formComponent, Value: schema.Value}
 	}
-	m.unions = append(m.unions, zero)
-	return m.component(name, key, union)
+	m.unions[ref.Value] = u
+	m.posted = append(m.posted, u)
+	return ref, nil
 }
 
 // webhookHeaders are the headers of a request to a webhook.
@@ -66,28 +72,38 @@ var webhookHeaders = []struct{ name, about string }{
 }
 
 // addWebhooks adds a webhook for each form of the unions: the request that posts it.
-func (b *builder) addWebhooks() {
-	for _, union := range b.mapper.unions {
+func (b *builder) addWebhooks() (err error) {
+	for _, u := range b.mapper.posted {
 		if b.doc.Webhooks == nil {
 			b.doc.Webhooks = map[string]*openapi3.PathItem{}
 		}
-		_, forms := union.Forms()
-		schemas := b.mapper.schemas[b.mapper.componentName(reflect.TypeOf(union).Elem())].Value.OneOf
-		for i, f := range forms { // in the order of schemas
-			b.doc.Webhooks[f.Value] = &openapi3.PathItem{Post: b.webhook(f, schemas[i])}
+		for _, f := range u.forms {
+			item := &openapi3.PathItem{}
+			if item.Post, err = b.webhook(f, u.schemas[f.Value]); err != nil {
+				return fmt.Errorf("webhook %s: %w", f.Value, err)
+			}
+			b.doc.Webhooks[f.Value] = item
 		}
 	}
+	return nil
 }
 
-// webhook returns the operation that posts a form.
-func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Operation {
+// webhook returns the operation that posts a form. Its example is that of the operation's id.
+func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) (*openapi3.Operation, error) {
+	id := "webhook." + f.Value
+	example, err := b.readExample(id)
+	if err != nil {
+		return nil, err
+	}
+	content, err := b.jsonContent(schema, example.Body)
+	if err != nil {
+		return nil, err
+	}
 	out := &openapi3.Operation{
-		OperationID: "webhook." + f.Value, Summary: f.Value, Tags: []string{"webhooks"},
+		OperationID: id, Summary: f.Value, Tags: []string{"webhooks"},
 		Description: f.About,
-		RequestBody: &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{
-			Required: true, Content: openapi3.NewContentWithJSONSchemaRef(schema),
-		}},
-		Responses: openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
+		RequestBody: &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: true, Content: content}},
+		Responses:   openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
 	}
 	for _, header := range webhookHeaders { // not components: oapi-codegen removes those that only webhooks refer to
 		out.Parameters = append(out.Parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{
@@ -102,26 +118,5 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) *openapi3.Opera
 	} {
 		out.Responses.Set(status, &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about}})
 	}
-	return out
-}
-
-// commonSchema returns one schema for all forms of a union, which have members of the same names: the discriminator has
-// the values of all forms, and a member whose type differs between forms may have any value.
-func commonSchema(union *openapi3.Schema) *openapi3.SchemaRef {
-	common := *union.OneOf[0].Value
-	common.Description, common.Properties = union.Description, maps.Clone(common.Properties)
-	for _, form := range union.OneOf[1:] {
-		for name, property := range common.Properties {
-			other := form.Value.Properties[name].Value
-			merged := &openapi3.Schema{Description: property.Value.Description} // without a type: any value
-			switch {
-			case name == union.Discriminator.PropertyName:
-				merged.Type, merged.Enum = other.Type, slices.Concat(property.Value.Enum, other.Enum)
-			case reflect.DeepEqual(property.Value.Type, other.Type) && reflect.DeepEqual(property.Value.AllOf, other.AllOf):
-				continue
-			}
-			common.Properties[name] = merged.NewRef()
-		}
-	}
-	return common.NewRef()
+	return out, nil
 }
