@@ -72,7 +72,7 @@ vectors=../../platform/webhook/testdata/signatures.json
 if [ -f $vectors ]; then
 	node webhooks/verify.mjs $vectors
 fi
-quietly node programs/generate.mjs "$documents/v2-$latest.yaml" "$out/programs"
+quietly node programs/generate.mjs "$documents/v2-$latest.yaml" "$documents/v1.yaml" "$out/programs"
 quietly npx tsc -p programs
 quietly node programs/guide.mjs ../../docs/guide/generate-client.md "$documents/v2-$latest.yaml" "$out/guide"
 quietly npx tsc -p "$out/guide/ts"
@@ -83,12 +83,19 @@ cd ..
 mkdir -p out/defaults
 "$out/bin/oapi-codegen" -generate types,client -package defaults -o out/defaults/client.gen.go "$documents/v2-$latest.yaml"
 quietly $GO vet ./out/guide/go ./out/defaults
+$GO -C ogen build -o "$out/bin/" github.com/ogen-go/ogen/cmd/ogen
+for version in v1 v2; do
+	document=$documents/v1.yaml
+	[ $version = v1 ] || document=$documents/v2-$latest.yaml
+	quietly "$out/bin/ogen" --target "ogen/out/$version" --package "$version" --clean "$document"
+done
+$GO -C ogen build -o "$out/bin/ogen-program" .
 echo "the programs of the guide to generated clients compile, as does a Go client with the defaults"
 $GO build -o "$out/bin/" ./client ./program ./demonstration
 $GO -C mcpgo build -o "$out/bin/mcpgo" .
 "$out/bin/client" "$documents/v2-$latest.yaml" ../v2/api/examples "$documents/v1.yaml" ../v1compat/examples
-programs=("$out/bin/program")
-for name in openapi-typescript hey-api orval; do
+programs=("$out/bin/program" "$out/bin/ogen-program")
+for name in openapi-typescript hey-api orval orval-zod orval-v1; do
 	programs+=("node out/programs/js/npm/programs/$name.js")
 done
 programs+=("$out/bin/mcpgo $out/partnerapi")

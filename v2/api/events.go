@@ -30,7 +30,7 @@ type Event struct {
 type EventData jsontext.Value
 
 // JSONSchema describes any object: the event's type determines which.
-func (EventData) JSONSchema() string { return `{"type":"object"}` }
+func (EventData) JSONSchema() string { return `{"type":"object","additionalProperties":true}` }
 
 // Into decodes the data into v, a pointer to the Data of the event's type, such as a UserDetail.
 func (d EventData) Into(v any) error { return json.Unmarshal(d, v) }

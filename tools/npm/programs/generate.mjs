@@ -1,7 +1,7 @@
 // Generates the TypeScript clients that the programs of this folder are written with,
 // with the settings of their generators as they come.
 //
-//   node generate.mjs DOCUMENT OUT
+//   node generate.mjs DOCUMENT V1-DOCUMENT OUT
 import { createClient } from "@hey-api/openapi-ts";
 import openapiTS, { astToString } from "openapi-typescript";
 import { generate } from "orval";
@@ -9,14 +9,17 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const [document, out] = process.argv.slice(2);
+const [document, older, out] = process.argv.slice(2);
 mkdirSync(out, { recursive: true });
 writeFileSync(join(out, "openapi.ts"), astToString(await openapiTS(pathToFileURL(document))));
 await createClient({ input: document, output: join(out, "hey-api"), logs: { level: "silent" } });
+const mutator = (file, name) => ({ mutator: { path: fileURLToPath(new URL(file, import.meta.url)), name } });
 await generate({
   input: document,
-  output: {
-    target: join(out, "orval.ts"), client: "fetch",
-    override: { mutator: { path: fileURLToPath(new URL("orval-fetch.ts", import.meta.url)), name: "call" } },
-  },
+  output: { target: join(out, "orval.ts"), client: "fetch", override: mutator("orval-fetch.ts", "call") },
+});
+await generate({ input: document, output: { target: join(out, "orval-zod.ts"), client: "zod" } });
+await generate({
+  input: older,
+  output: { target: join(out, "orval-v1.ts"), client: "fetch", override: mutator("orval-v1-fetch.ts", "callV1") },
 });
