@@ -53,10 +53,10 @@ var migrations = chain{sql: files(migrationFiles), inGo: []goStep{keyEmails}}
 // keyEmails computes the keys of the addresses that are not in plain ASCII, in batches. The indexes of the keys exist, so
 // that it finds keys that several rows of a client have: one claims the key, and the others share it.
 var keyEmails = goStep{
-	Step: Step{Name: "00006_key_emails.go", Locks: []Lock{
+	Step: Step{Name: "00005_key_emails.go", Locks: []Lock{
 		{Table: "users", Mode: "ROW EXCLUSIVE"}, {Table: "admins", Mode: "ROW EXCLUSIVE"}, {Table: "admin_invites", Mode: "ROW EXCLUSIVE"},
 	}},
-	version: 6,
+	version: 5,
 	run:     func(ctx context.Context, d *db.DB) error { return d.KeyEmails(ctx) },
 }
 

@@ -4,7 +4,7 @@
 -- locks: admins, SHARE UPDATE EXCLUSIVE, 4 s per million rows
 -- locks: admin_invites, SHARE UPDATE EXCLUSIVE, 4 s per million rows
 --
--- The indexes of the keys of addresses (00004). They are built before any key is computed: until then every address is
+-- The indexes of the keys of addresses (00003). They are built before any key is computed: until then every address is
 -- its own key, and addresses are unique, so that no build fails at two rows with the same key.
 --
 -- users_by_creation takes the place of users_by_created, for version 1.0 too: its columns are those and email_key. The

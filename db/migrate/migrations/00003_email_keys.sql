@@ -7,7 +7,7 @@
 -- address, but only if the address is not plain ASCII: an ASCII address is its own key. So nearly all rows of 1.0, and
 -- those that 1.0 inserts while it runs alongside this version, are right as they are, and no upgrade rewrites the table.
 --
--- email_state says whether a key is unique. Only rows with the state NULL are in the unique index (00005):
+-- email_state says whether a key is unique. Only rows with the state NULL are in the unique index (00004):
 --   NULL         the row claims its key. Rows from before this migration, which adds the column without a default, and
 --                those that this version writes.
 --   'unsettled'  the default, and so the state of rows that 1.0 inserts. A background process of this version computes
