@@ -43,7 +43,8 @@ func TestDependencies(t *testing.T) {
 		{"the project", own, []string{"client", "domain", "domain/rule", "v2/api", "v2/op"}},
 		{"others", others, []string{
 			"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext", "github.com/go-playground/validator/v10",
-			"golang.org/x/net/http/httpguts", "golang.org/x/net/idna", "golang.org/x/text/cases", "golang.org/x/text/unicode/norm",
+			"golang.org/x/net/http/httpguts", "golang.org/x/net/idna", "golang.org/x/text/cases",
+			"golang.org/x/text/language", "golang.org/x/text/unicode/norm",
 		}},
 	} {
 		if got := slices.Sorted(maps.Keys(c.got)); !slices.Equal(got, c.want) {

@@ -11,8 +11,7 @@ import (
 
 // ListedAdmin is an admin in the operator's list.
 type ListedAdmin struct {
-	domain.Admin
-	PartnerID domain.PartnerID
+	AdminRow
 	// PartnerName and ClientName are names; the latter is empty for an admin of the whole partner.
 	PartnerName, ClientName string
 }
@@ -22,7 +21,7 @@ type AdminFilter struct {
 	Partner domain.PartnerID
 	// Client selects the admins of the client alone, without those of its partner.
 	Client domain.ClientID
-	// ID and Email select an admin by ID or address. If both are set, an admin needs only one.
+	// ID and Email select an admin by ID or by the key of an address. If both are set, an admin needs only one.
 	ID    domain.AdminID
 	Email string // as stored
 }
@@ -32,7 +31,7 @@ type AdminFilter struct {
 func (d *DB) AllAdmins(ctx context.Context, f AdminFilter) ([]ListedAdmin, error) {
 	q := pg.From("admins AS a").Columns(pg.Columns[AdminRow]() + ", p.name AS partner_name, coalesce(c.name, '') AS client_name").
 		Join("JOIN partners AS p ON p.id = a.partner_id LEFT JOIN clients AS c ON c.id = a.client_id").
-		OrderBy("p.name_key, p.id, c.name_key NULLS FIRST, c.id, a.email, a.id")
+		OrderBy("p.name_key, p.id, c.name_key NULLS FIRST, c.id, " + EmailKeyOf("a") + ", a.id")
 	if !f.Partner.IsZero() {
 		q.Where("a.partner_id = ?", f.Partner)
 	}
@@ -40,7 +39,7 @@ func (d *DB) AllAdmins(ctx context.Context, f AdminFilter) ([]ListedAdmin, error
 		q.Where("a.client_id = ?", f.Client)
 	}
 	if !f.ID.IsZero() || f.Email != "" {
-		q.Where("(a.id = ? OR a.email = ?)", f.ID, f.Email)
+		q.Where("(a.id = ? OR "+EmailKeyOf("a")+" = ANY(?::text[]))", f.ID, EmailKeys(f.Email))
 	}
 	return pg.All[ListedAdmin](ctx, d, "list admins", q)
 }
@@ -53,8 +52,8 @@ func (c *Change) AdmitPartnerAdmin(ctx context.Context, partner domain.PartnerID
 	}
 	found, err := pg.One[struct{ Archived, Admin bool }](ctx, c, "look for an admin", pg.SQL(`
 		SELECT p.archived_at IS NOT NULL AS archived,
-			EXISTS (SELECT 1 FROM admins AS a WHERE a.partner_id = p.id AND a.client_id IS NULL AND a.email = ?) AS admin
-		FROM partners AS p WHERE p.id = ?`, email, partner))
+			EXISTS (SELECT 1 FROM admins AS a WHERE a.partner_id = p.id AND a.client_id IS NULL AND `+EmailKeyOf("a")+` = ANY(?::text[])) AS admin
+		FROM partners AS p WHERE p.id = ?`, EmailKeys(email), partner))
 	switch {
 	case err != nil:
 		return err
@@ -69,8 +68,8 @@ func (c *Change) AdmitPartnerAdmin(ctx context.Context, partner domain.PartnerID
 // AcceptInvites marks the open invites of an address, as stored, to a client as accepted.
 func (c *Change) AcceptInvites(ctx context.Context, client domain.ClientID, email string) error {
 	return pg.Run(ctx, c, "accept invites", pg.SQL(
-		"UPDATE admin_invites SET accepted_at = ?0 WHERE client_id = ?1 AND email = ?2 AND accepted_at IS NULL AND expires_at > ?0",
-		c.At, client, email))
+		"UPDATE admin_invites AS i SET accepted_at = ?0 WHERE client_id = ?1 AND "+EmailKeyOf("i")+" = ANY(?2::text[]) AND accepted_at IS NULL AND expires_at > ?0",
+		c.At, client, EmailKeys(email)))
 }
 
 // DeleteAdmin deletes an admin. It returns NotFound if there is none.

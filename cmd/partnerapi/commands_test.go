@@ -156,7 +156,7 @@ func TestOnlyServeAndMigrateChangeTables(t *testing.T) {
 	if got := must(t, "migrate", flag); got != "nothing to do: the tables are up to date\n" {
 		t.Errorf("second: %s", got)
 	}
-	if got := must(t, "partners", "list", flag); got != "NAME  CLIENTS  CREATED  ID\n" {
+	if got := must(t, "partners", "list", flag); got != "NAME  CLIENTS  CREATED  ARCHIVED  ID\n" {
 		t.Errorf("partners: %s", got)
 	}
 

@@ -85,7 +85,7 @@ func TestCommandsPrintNoControls(t *testing.T) {
 	more := map[string][]string{
 		"mail switches": {client.String()}, "webhooks deliveries": {hook.String()}, "migrate": {"--status"}, "idmap lookup": {"client", "1"},
 		"openapi": nil, "parity compare": nil, "parity replay": nil, "doctor": {"--recount"},
-		"partners create": nil, "keys create": nil, "version": nil, // TestMadeInJSON
+		"partners create": nil, "admins add": nil, "keys create": nil, "version": nil, // TestMadeInJSON
 	}
 	for name, command := range leaves(model(t).Node, "") {
 		lists := slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
@@ -157,6 +157,7 @@ var listNothing = []string{
 	"breaches import", "catalogue export", "catalogue import", "export", "import", "ingest", "reports make", "templates import", "templates enable",
 	"directory connect microsoft", "directory connect google", "directory disconnect", "directory run", "webhooks pause",
 	"webhooks resume", "webhooks listen", "mcp", "completion", "__complete", "encryption-key new",
-	"encryption-key rotate", "idmap import", "idmap export", "v1 announce", "v1 postpone", "v1 remind", "v1 cancel", "v1 phase",
+	"encryption-key rotate", "partners rename", "partners archive", "partners restore", "admins remove",
+	"idmap import", "idmap export", "v1 announce", "v1 postpone", "v1 remind", "v1 cancel", "v1 phase",
 	"move partner", "move cancel", "v1 brownout add", "v1 brownout cancel", "v1 end",
 }

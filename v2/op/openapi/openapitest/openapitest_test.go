@@ -122,7 +122,7 @@ func TestViolation(t *testing.T) {
 		{"an undocumented member", "GET", path, 200, headers(), swap(`{`, `{"more":1,`), `property "more" is unsupported`},
 		{"a missing member", "GET", path, 200, headers(), swap(`"grade":"A",`, ``), `property "grade" is missing`},
 		{"a null", "GET", path, 200, headers(), swap(`"A"`, `null`), "grade"},
-		{"no value of the enum", "GET", path, 200, headers(), swap(`"A"`, `"E"`), "grade"},
+		{"a new value of an open enum", "GET", path, 200, headers(), swap(`"A"`, `"E"`), ""},
 		{"no time of day", "GET", path, 200, headers(), swap(`T08`, `T28`), "date-time"},
 		{"no date", "GET", path, 200, headers(), swap(`"2026-01-31"`, `"2026-13-31"`), "date"},
 		{"no email", "GET", path, 200, headers(), swap(`a@example.com`, `nobody`), "email"},
@@ -143,24 +143,24 @@ func TestWrap(t *testing.T) {
 		for name, values := range headers() {
 			w.Header()[name] = values
 		}
-		io.WriteString(w, swap("A", r.URL.Query().Get("grade")))
+		io.WriteString(w, swap("a@example.com", r.URL.Query().Get("email")))
 	}))
 	defer server.Close()
 	told := &openapitest.Witness{TB: t}
 	client := &http.Client{Transport: validator(t).Wrap(told, server.Client().Transport)}
-	for _, grade := range []string{"B", "E", "E"} { // a difference is reported once
-		resp, err := client.Get(server.URL + "/v0/things/1?grade=" + grade)
+	for _, email := range []string{"b@example.com", "nobody", "nobody"} { // a difference is reported once
+		resp, err := client.Get(server.URL + "/v0/things/1?email=" + email)
 		if err != nil {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil || string(body) != swap("A", grade) {
+		if err != nil || string(body) != swap("a@example.com", email) {
 			t.Errorf("the test reads %s, %v", body, err)
 		}
 	}
 	if len(told.Errors) != 1 || !strings.HasPrefix(told.Errors[0],
-		`GET /v0/things/1: the response with status 200 differs from the document test 1: grade: value is not one of the allowed values ["A","B","C","D","F"] (rule enum); `) {
+		`GET /v0/things/1: the response with status 200 differs from the document test 1: email: `) {
 		t.Errorf("the test is told %q", told.Errors)
 	}
 }
