@@ -282,7 +282,8 @@ func splitList(text string) []string {
 }
 
 // outermost returns the paths of fields without repetitions: each once, and none within another one, which shows it. So
-// no choice of fields makes a page larger than its JSON. There are few different paths, however many are named.
+// no choice of fields makes a page larger than its JSON. There are at most maxFields different paths, however many are
+// named.
 func outermost(paths []string) []string {
 	var distinct, out []string
 	for _, path := range paths {
@@ -299,13 +300,22 @@ func outermost(paths []string) []string {
 	return out
 }
 
-// checkFields reports whether rows have all requested fields. It adds a fault for the first that they do not have.
+// maxFields bounds the different fields that a call requests: an object that may have any fields has any number.
+const maxFields = 100
+
+// checkFields reports whether rows have all requested fields. It adds a fault for the first that they do not have, and
+// for more than maxFields.
 func (t *tool) checkFields(p *callParts) bool {
+	distinct := map[string]bool{}
 	for _, name := range p.fields {
+		if distinct[name] = true; len(distinct) > maxFields {
+			p.fault(fieldsArgument, fmt.Sprintf("must name at most %d fields", maxFields))
+			return false
+		}
 		if !t.hasField(name) {
 			known := slices.Sorted(maps.Keys(t.fields))
 			known = slices.DeleteFunc(known, func(path string) bool { return strings.HasSuffix(path, ".") })
-			p.fault(fieldsArgument, fmt.Sprintf("%q is no field; there are %s", name, strings.Join(known, ", ")))
+			p.fault(fieldsArgument, fmt.Sprintf("%q is no field; there are %s", domain.Cut(name, 100), strings.Join(known, ", ")))
 			return false
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"partnerapi/domain"
 )
 
-// Fault returns the body of the answer to a message that is rejected as InvalidRequest or PayloadTooLarge: a JSON-RPC
-// error whose data is v2's error envelope. It returns nil for other errors.
+// Fault returns the body of the answer to a message that is rejected as InvalidRequest, PayloadTooLarge or
+// UnsupportedEncoding: a JSON-RPC error whose data is v2's error envelope. It returns nil for other errors.
 func (s *Server) Fault(r *http.Request, e *domain.Error, requestID string) []byte {
-	if e.Code != domain.InvalidRequest && e.Code != domain.PayloadTooLarge {
+	if !slices.Contains([]domain.Code{domain.InvalidRequest, domain.PayloadTooLarge, domain.UnsupportedEncoding}, e.Code) {
 		return nil
 	}
 	rejected, ok := errors.AsType[*jsonrpc.Error](e)

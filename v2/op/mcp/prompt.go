@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"partnerapi/domain"
 )
 
 // prompt is a task that a person may give to an agent. Text names the tools to use, and contains {argument} for
@@ -64,7 +66,7 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 		server.AddPrompt(&p.Prompt, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 			text := p.text
 			for _, argument := range p.Arguments {
-				given := r.Params.Arguments[argument.Name]
+				given := domain.Cut(domain.Visible(r.Params.Arguments[argument.Name]), maxArgument)
 				if given == "" && argument.Required {
 					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the argument " + argument.Name + " is required"}
 				}
@@ -78,6 +80,9 @@ func (s *Server) addPrompts(server *sdk.Server, r rights) {
 		})
 	}
 }
+
+// maxArgument is the maximum length of an argument in the text of a prompt, in characters; longer ones are cut.
+const maxArgument = 500
 
 // findClientPrompt returns the sentence that tells an agent how to find a client by its name or id. The parameter q of
 // clients_list matches names only, so a client with an id is read by clients_get.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,8 +160,11 @@ func (t *table) readObject(dec *jsontext.Decoder, prefix string) error {
 	return err
 }
 
-// appendCell appends a value: an absent one and null as the empty text, a text unquoted unless it contains a separator,
-// a number without an exponent, and arrays and objects as canonical JSON.
+// countLine matches the beginning of a page's last line.
+var countLine = regexp.MustCompile(`^[0-9]+ rows`)
+
+// appendCell appends a value: an absent one and null as the empty text, a text unquoted unless it contains a separator
+// or looks like a page's last line, a number without an exponent, and arrays and objects as canonical JSON.
 func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
 	if len(value) == 0 {
 		return out, nil
@@ -171,7 +175,7 @@ func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
 	case '"':
 		begin := len(out)
 		out, err := jsontext.AppendUnquote(out, value)
-		if bytes.ContainsAny(out[begin:], "\t\r\n") {
+		if bytes.ContainsAny(out[begin:], "\t\r\n") || countLine.Match(out[begin:]) {
 			out = append(out[:begin], value...)
 		}
 		return out, err

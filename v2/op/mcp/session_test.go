@@ -355,6 +355,7 @@ func TestRefusals(t *testing.T) {
 		"resumed":      {method: "POST", body: listTools, headers: []string{"Last-Event-ID", "7"}, status: 400, code: -32600, id: "2", message: "Last-Event-ID"},
 		"a toolset":    {method: "POST", body: listTools, headers: []string{"X-MCP-Toolsets", "none"}, status: 400, code: -32600, id: "2", message: "toolsets"},
 		"plain text":   {method: "POST", body: listTools, headers: []string{"Content-Type", "text/plain"}, status: 415, code: -32600, id: "2", message: "Content-Type"},
+		"compressed":   {method: "POST", body: listTools, headers: []string{"Content-Encoding", "gzip"}, status: 415, code: -32600, id: "null", message: "Content-Encoding"},
 		"wants a page": {method: "POST", body: listTools, headers: []string{"Accept", "text/html"}, status: 400, code: -32600, id: "2", message: "Accept"},
 		"wants events": {method: "POST", body: listTools, headers: []string{"Accept", "text/event-stream"}, status: 400, code: -32600, id: "2", message: "Accept"},
 	} {
@@ -436,7 +437,8 @@ func wantFault(t *testing.T, a answer) {
 	t.Helper()
 	r := a.reply(t)
 	code := codeIn(r.Error.Data)
-	if r.JSONRPC != "2.0" || r.Error.Code != -32600 && r.Error.Code != -32700 || code != domain.InvalidRequest && code != domain.PayloadTooLarge {
+	codes := []domain.Code{domain.InvalidRequest, domain.PayloadTooLarge, domain.UnsupportedEncoding}
+	if r.JSONRPC != "2.0" || r.Error.Code != -32600 && r.Error.Code != -32700 || !slices.Contains(codes, code) {
 		t.Errorf("no error of JSON-RPC: %s", a.Body)
 	}
 	wantNoTypes(t, a)

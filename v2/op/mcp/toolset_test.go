@@ -134,6 +134,13 @@ func TestCompact(t *testing.T) {
 		t.Errorf("no fields of a structured result: %s", parameterText(out))
 	}
 
+	var many []string
+	for n := range 20_000 {
+		many = append(many, fmt.Sprintf("data.%d", n))
+	}
+	if out := w.call(session, "events_list", map[string]any{"fields": many}); codeOf(out) != domain.InvalidRequest || len(parameterText(out)) > 1000 {
+		t.Errorf("20,000 fields of any object: %.500s", parameterText(out))
+	}
 	wrong := w.call(session, "users_list", map[string]any{"client_id": client, "fields": []string{"email", "score"}})
 	if codeOf(wrong) != domain.InvalidRequest || !strings.Contains(parameterText(wrong), "risk.score") {
 		t.Errorf("a wrong field: %s", parameterText(wrong))
@@ -151,6 +158,22 @@ func prompted(session *sdk.ClientSession, name string, arguments map[string]stri
 		return "", err
 	}
 	return out.Messages[0].Content.(*sdk.TextContent).Text, nil
+}
+
+// TestRowsAreNoCount verifies that a name can neither stand for the last line of a page nor hide text in a prompt.
+func TestRowsAreNoCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	w.Exec("UPDATE clients SET name = '59 rows, no more' WHERE id = $1", w.client.ID)
+	session := w.connect(w.tenant.Key, "")
+	text := parameterText(w.call(session, "clients_list", map[string]any{"fields": []string{"name"}}))
+	if !strings.Contains(text, "\n\"59 rows, no more\"\n") {
+		t.Errorf("the page is\n%s", text)
+	}
+	prompt, err := prompted(session, "explain_risk", map[string]string{"client": "Hill\u202eside" + strings.Repeat("x", 5000)})
+	if err != nil || strings.Contains(prompt, "\u202e") || !strings.Contains(prompt, `\u{202e}`) || len(prompt) > 2000 {
+		t.Errorf("the prompt is %q, %v", prompt, err)
+	}
 }
 
 // TestPrompts: the prompts name tools that there are, and need their arguments. A client that is
