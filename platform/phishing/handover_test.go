@@ -3,6 +3,7 @@ package phishing_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -133,6 +134,35 @@ func TestScannedButNotTaken(t *testing.T) {
 	if n := b.Number("SELECT count(*) FROM events WHERE type = 'phishing.result.updated'"); n != 0 {
 		t.Errorf("%d events", n)
 	}
+}
+
+// TestFloodOfLink verifies that requests for one link from one address, which all wait for a locked row, leave slots for
+// other readers, and nothing is kept of them afterwards.
+func TestFloodOfLink(t *testing.T) {
+	t.Parallel()
+	b := newBait(t)
+	flooded, other := b.sent(1, domain.English), b.sent(1, domain.English)
+	b.pages.AnswerWithin(time.Minute)
+	var flood sync.WaitGroup
+	b.must(b.DB.Tx(t.Context(), func(tx context.Context) error {
+		if _, err := pg.Exec(tx, b.DB, "lock", pg.SQL("SELECT 1 FROM phishing_results WHERE id = ? FOR UPDATE", flooded)); err != nil {
+			t.Error(err)
+		}
+		for range 24 {
+			flood.Go(func() {
+				if page := b.request("GET", "/t/"+b.tokens.Token(flooded), "192.0.2.7:1", ""); page.Code != 200 {
+					t.Errorf("a request of the flood: %d", page.Code)
+				}
+			})
+		}
+		b.pages.AwaitTurns(24)
+		if page := b.request("GET", "/t/"+b.tokens.Token(other), home, ""); page.Code != 200 {
+			t.Errorf("another reader: %d", page.Code)
+		}
+		return nil
+	}))
+	flood.Wait()
+	b.pages.AwaitTurns(0)
 }
 
 // TestPagesLeaveRoom: a page waits for its turn and for the database no longer

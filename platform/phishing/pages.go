@@ -21,6 +21,9 @@ const (
 	// maxConcurrentPages is the maximum number of pages that use the database at a time: requests come in bursts, no
 	// rate limit applies to them, and they share the connections of the API's requests.
 	maxConcurrentPages = 4
+	// maxOfLink and maxOfAddress are how many of them are for one link from one address, and from one address: a flood
+	// of either slows no other reader.
+	maxOfLink, maxOfAddress = 1, 2
 	// pageTimeout is how long a page waits for a slot and the database.
 	pageTimeout = 5 * time.Second
 )
@@ -33,7 +36,9 @@ type Pages struct {
 	networks domain.Networks
 	log      *slog.Logger
 	slots    *semaphore.Weighted // maxConcurrentPages
-	timeout  time.Duration
+	// links and addresses are waited for before a slot.
+	links, addresses *turns
+	timeout          time.Duration
 	// newCell, if not nil, returns the URL of the cell to which a result's partner moved;
 	// empty if the partner did not move.
 	newCell func(context.Context, domain.ResultID) (string, error)
@@ -43,7 +48,8 @@ type Pages struct {
 func NewPages(d *db.DB, tokens Tokens, networks domain.Networks, log *slog.Logger) *Pages {
 	return &Pages{
 		db: d, tokens: tokens, networks: networks, log: log,
-		slots: semaphore.NewWeighted(maxConcurrentPages), timeout: pageTimeout,
+		slots: semaphore.NewWeighted(maxConcurrentPages), links: newTurns(maxOfLink), addresses: newTurns(maxOfAddress),
+		timeout: pageTimeout,
 	}
 }
 
@@ -125,7 +131,7 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 	step := domain.ResultStep{Result: id, Kind: kind, At: p.db.Now(), Automated: p.automatedReason(c)}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), p.timeout)
 	defer cancel()
-	s, cellURL, err := p.recordHere(ctx, step)
+	s, cellURL, err := p.recordHere(ctx, step, domain.CountedAddress(domain.AddressFrom(ctx)))
 	switch {
 	case domain.IsCode(err, domain.NotFound):
 		p.write(c, http.StatusNotFound, "unknown", s)
@@ -142,15 +148,16 @@ func (p *Pages) handleStep(c *gin.Context, kind domain.ResultEventKind) (domain.
 	return s, false
 }
 
-// recordHere waits for a slot, records a step and returns its simulation. If the simulation's partner moved to another
-// cell, it only returns the URL of that cell.
+// recordHere waits for a slot, records a step of a reader at an address and returns its simulation. If the simulation's
+// partner moved to another cell, it only returns the URL of that cell.
 func (p *Pages) recordHere(
-	ctx context.Context, step domain.ResultStep,
+	ctx context.Context, step domain.ResultStep, address string,
 ) (s domain.Simulation, cellURL string, err error) {
-	if err := p.slots.Acquire(ctx, 1); err != nil {
+	leave, err := p.enter(ctx, step.Result, address)
+	if err != nil {
 		return s, "", fmt.Errorf("wait for a turn: %w", err)
 	}
-	defer p.slots.Release(1)
+	defer leave()
 	if p.newCell != nil {
 		if cellURL, err = p.newCell(ctx, step.Result); err != nil || cellURL != "" {
 			return s, cellURL, err
@@ -158,6 +165,25 @@ func (p *Pages) recordHere(
 	}
 	s, err = p.recordStep(ctx, step)
 	return s, "", err
+}
+
+// enter waits for the turns of a link and of an address, and then for a slot. The returned function releases them.
+func (p *Pages) enter(ctx context.Context, link domain.ResultID, address string) (leave func(), err error) {
+	leaveLink, err := p.links.enter(ctx, link.UUID()+" "+address)
+	if err != nil {
+		return nil, err
+	}
+	leaveAddress, err := p.addresses.enter(ctx, address)
+	if err != nil {
+		leaveLink()
+		return nil, err
+	}
+	if err := p.slots.Acquire(ctx, 1); err != nil {
+		leaveAddress()
+		leaveLink()
+		return nil, err
+	}
+	return func() { p.slots.Release(1); leaveAddress(); leaveLink() }, nil
 }
 
 // recordStep returns the simulation of a step, and records the step unless it is noStep. A submission is only a click if the template has
