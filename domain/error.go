@@ -11,12 +11,14 @@ type Code string
 
 // All codes of errors of operations.
 const (
-	InvalidRequest  Code = "invalid_request"
-	Unauthorized    Code = "unauthorized"
-	Forbidden       Code = "forbidden"
-	NotFound        Code = "not_found"
-	Conflict        Code = "conflict"
-	PayloadTooLarge Code = "payload_too_large"
+	InvalidRequest Code = "invalid_request"
+	Unauthorized   Code = "unauthorized"
+	Forbidden      Code = "forbidden"
+	NotFound       Code = "not_found"
+	// MethodNotAllowed means that no release has the method on the path (decisions 2.4).
+	MethodNotAllowed Code = "method_not_allowed"
+	Conflict         Code = "conflict"
+	PayloadTooLarge  Code = "payload_too_large"
 	// UnsupportedEncoding means that the body has a content coding, such as gzip.
 	UnsupportedEncoding Code = "unsupported_encoding"
 	RequestTimeout      Code = "request_timeout"

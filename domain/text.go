@@ -136,7 +136,7 @@ func IsOwnKey(email string) bool { return isASCII(email) && !strings.Contains(em
 func unicodeHost(host string) string {
 	labels := strings.Split(host, ".")
 	for i, label := range labels {
-		if text, err := unicodeHosts.ToUnicode(label); err == nil {
+		if text, err := unicodeHosts.ToUnicode(label); err == nil && text != "" { // "xn--" alone would become nothing
 			labels[i] = text
 		}
 	}

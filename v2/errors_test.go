@@ -156,21 +156,44 @@ func provokeNotFound(t *testing.T, w, gated *world, o op.Operation) {
 	if o.Meta().Since > op.V2_0 {
 		checkError(t, gated.send(o, gated.tenant.Key, gated.ids()), domain.NotFound)
 	}
-	for _, method := range w.otherMethods(o) {
-		checkError(t, w.Do(method, pathOf(t, o, w.ids()), w.tenant.Key, nil), domain.NotFound)
+	checkOtherMethods(t, w, o, op.Latest)
+	if o.Meta().Since <= op.V2_0 {
+		checkOtherMethods(t, gated, o, op.V2_0)
 	}
 }
 
-// otherMethods are those that no operation on the path of o has.
-func (w *world) otherMethods(o op.Operation) (methods []string) {
-	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
-		if !slices.ContainsFunc(w.API.Set.All(), func(other op.Operation) bool {
-			return other.Meta().Method == method && other.Meta().Path == o.Meta().Path
-		}) {
-			methods = append(methods, method)
+// checkOtherMethods verifies that a method that no release has on the path of o is MethodNotAllowed, with the methods of
+// the served release in Allow, and that one of a later release is NotFound. Without a key it is Unauthorized.
+func checkOtherMethods(t *testing.T, w *world, o op.Operation, served op.Release) {
+	t.Helper()
+	since := map[string]op.Release{}
+	for _, other := range w.API.Set.All() {
+		if m := other.Meta(); m.Path == o.Meta().Path {
+			if since[m.Method] = m.Since; m.Method == "GET" {
+				since["HEAD"] = m.Since
+			}
 		}
 	}
-	return methods
+	var allowed []string
+	for method, release := range since {
+		if release <= served {
+			allowed = append(allowed, method)
+		}
+	}
+	slices.Sort(allowed)
+	path := pathOf(t, o, w.ids())
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
+		switch release, known := since[method]; {
+		case !known:
+			r := checkError(t, w.Do(method, path, w.tenant.Key, nil), domain.MethodNotAllowed)
+			if got := r.Header.Get("Allow"); got != strings.Join(allowed, ", ") {
+				t.Errorf("%s %s: Allow is %q, want %q", method, path, got, allowed)
+			}
+			checkError(t, w.Do(method, path, "", nil), domain.Unauthorized)
+		case release > served:
+			checkError(t, w.Do(method, path, w.tenant.Key, nil), domain.NotFound)
+		}
+	}
 }
 
 func (w *world) provokeRateLimited(t *testing.T, o op.Operation) {

@@ -15,6 +15,7 @@ var statuses = map[domain.Code]int{
 	domain.Unauthorized:        http.StatusUnauthorized,
 	domain.Forbidden:           http.StatusForbidden,
 	domain.NotFound:            http.StatusNotFound,
+	domain.MethodNotAllowed:    http.StatusMethodNotAllowed,
 	domain.Conflict:            http.StatusConflict,
 	domain.PayloadTooLarge:     http.StatusRequestEntityTooLarge,
 	domain.UnsupportedEncoding: http.StatusUnsupportedMediaType,

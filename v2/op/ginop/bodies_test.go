@@ -65,7 +65,7 @@ func TestBodiesOfKey(t *testing.T) {
 					e.hold("pk_demo_good", mebibyte-1, declared, release, answers)
 				}
 				wantWaiting(t, answers)
-				wantStatus(t, e.do("GET", "/v2/post", "pk_demo_good"), 404) // without a body
+				wantStatus(t, e.do("GET", "/v2/post", "pk_demo_good"), 405) // without a body
 				begun, limit := time.Now(), "X-RateLimit-Limit"             // as it is written, which Get is not
 				w := short(e, "pk_demo_good")
 				if waited := time.Since(begun); waited != time.Second || w.Header()[limit][0] != "600" {

@@ -315,7 +315,7 @@ func TestSharedBudgetsUnreachable(t *testing.T) {
 func TestEveryCodeHasAStatus(t *testing.T) {
 	for code, want := range map[domain.Code]int{
 		domain.InvalidRequest: 400, domain.Unauthorized: 401, domain.Forbidden: 403, domain.NotFound: 404,
-		domain.RequestTimeout: 408, domain.Conflict: 409, domain.PayloadTooLarge: 413, domain.UnsupportedEncoding: 415, domain.RateLimited: 429,
+		domain.MethodNotAllowed: 405, domain.RequestTimeout: 408, domain.Conflict: 409, domain.PayloadTooLarge: 413, domain.UnsupportedEncoding: 415, domain.RateLimited: 429,
 		domain.Internal: 500, domain.Unavailable: 503,
 	} {
 		if got := op.StatusOf(code); got != want {

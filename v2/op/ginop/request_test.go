@@ -127,7 +127,7 @@ func TestHead(t *testing.T) {
 			t.Errorf("%s: HEAD is %d %q %v, GET %d %v", path, head.StatusCode, body, head.Header, get.StatusCode, get.Header)
 		}
 	}
-	wantStatus(t, e.do("HEAD", "/v2/gone", "pk_demo_good"), 404) // which cannot be read
+	wantStatus(t, e.do("HEAD", "/v2/gone", "pk_demo_good"), 405) // which cannot be read
 }
 
 // TestRequestLine: the log says who asked, with what, and for which rows; of a query it has neither

@@ -32,7 +32,46 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 			})
 		}
 	}
+	s.refuseMethods(set, release)
 	return s
+}
+
+// methods are the methods that HTTP defines for paths of an API.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	http.MethodTrace,
+}
+
+// refuseMethods adds routes that answer MethodNotAllowed, and name the methods that the release serves in Allow: those
+// of methods that no release has on a path that the release serves. Methods of later releases stay unknown routes, as
+// the interface promises (decisions 2.4).
+func (s *Surface) refuseMethods(set *op.Set, release op.Release) {
+	declared, served := map[string][]string{}, map[string][]string{}
+	for _, o := range set.All() {
+		m := o.Meta()
+		all := []string{m.Method}
+		if m.Method == http.MethodGet {
+			all = append(all, http.MethodHead)
+		}
+		declared[m.Path] = append(declared[m.Path], all...)
+		if m.Since <= release {
+			served[m.Path] = append(served[m.Path], all...)
+		}
+	}
+	for path, allowed := range served {
+		slices.Sort(allowed)
+		refusal := &domain.Error{
+			Code: domain.MethodNotAllowed, Message: "no release has this method here; the path has " + strings.Join(allowed, ", "),
+		}
+		for _, method := range methods {
+			if !slices.Contains(declared[path], method) {
+				s.group.Handle(method, path, func(c *gin.Context) {
+					c.Header("Allow", strings.Join(allowed, ", "))
+					s.serve(c, "unknown", func(*gin.Context) error { return refusal })
+				})
+			}
+		}
+	}
 }
 
 // run answers a request to an operation: it checks the scope, decodes the input, runs the operation and writes its

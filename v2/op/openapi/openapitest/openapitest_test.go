@@ -97,6 +97,7 @@ func TestViolation(t *testing.T) {
 		{"no content", "DELETE", path, 204, headers("-Content-Type"), "", ""},
 		{"an unknown path", "GET", "/v0/nothing", 404, headers(), wrong, ""},
 		{"an unknown method", "PUT", path, 404, headers(), wrong, ""},
+		{"a method that is not allowed", "PUT", path, 405, headers(), wrong, ""},
 		{"the prefix alone", "GET", "/v0", 401, headers(), wrong, ""},
 		{"another version", "GET", "/v00/things/1", 200, nil, "hello", ""},
 		{"the document", "GET", "/v0/openapi.yaml", 200, nil, "openapi: 3.0.3", ""},
