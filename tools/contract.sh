@@ -41,9 +41,9 @@ webhooks() {
 # webhooks are sent by the service: they are compared the other way round, so that a
 # further field breaks nobody, and one that is missing does.
 compatible() {
-	without_webhooks "$1" "$documents/before.yaml"
-	without_webhooks "$2" "$documents/after.yaml"
-	quietly "$out/bin/oasdiff" breaking --flatten-allof --fail-on ERR --err-ignore openapi/accepted.txt "$documents/before.yaml" "$documents/after.yaml"
+	without_webhooks "$1" "$out/before.yaml"
+	without_webhooks "$2" "$out/after.yaml"
+	quietly "$out/bin/oasdiff" breaking --flatten-allof --fail-on ERR --err-ignore openapi/accepted.txt "$out/before.yaml" "$out/after.yaml"
 	quietly "$out/bin/oasdiff" breaking --flatten-allof --fail-on ERR --severity-levels openapi/webhooks.severity --match-path '^webhook' "$2" "$1"
 	quietly test -z "$(comm -23 <(webhooks "$1") <(webhooks "$2"))"
 }

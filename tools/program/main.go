@@ -162,7 +162,7 @@ func received(posted <-chan *http.Request, secret, email string) (n int, err err
 		if event.Type != "user.created" { // perhaps a type that came later
 			continue
 		}
-		var made v2.UserCreatedEvent
+		var made struct{ Data v2.UserDetail }
 		if err := json.Unmarshal(body, &made); err != nil {
 			return n, err
 		}

@@ -142,6 +142,7 @@ func Build(d Document) (*openapi3.T, error) {
 	if err := b.addWebhooks(); err != nil {
 		return nil, err
 	}
+	b.inlineWebhooks()
 	b.addTags()
 	return b.doc, nil
 }

@@ -320,11 +320,16 @@ func TestEvents(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "oneOf") || len(text) > 2000 {
 		t.Errorf("the outline of an event is %s, %v", text, err)
 	}
-	ping := doc.Components.Schemas["PingEvent"].Value.Properties["client_id"].Value
+	ping := doc.Webhooks["ping"].Post.RequestBody.Value.Content.Get("application/json").Schema.Value.Properties["client_id"].Value
 	if text, err := ping.MarshalJSON(); err != nil || string(text) != `{"description":"Always null.","examples":[null],"type":["string","null"]}` {
 		t.Errorf("the client of a ping is %s, %v", text, err)
 	}
-	if before := v2Document(t, op.V2_2); len(before.Webhooks) != 0 || before.Components.Schemas["PingEvent"] != nil {
+	for name := range doc.Components.Schemas { // oapi-codegen lacks what only webhooks refer to
+		if strings.HasSuffix(name, "Event") && name != "Event" {
+			t.Errorf("%s is a component that only a webhook refers to", name)
+		}
+	}
+	if before := v2Document(t, op.V2_2); len(before.Webhooks) != 0 || before.Components.Schemas["Event"] != nil {
 		t.Error("a release without webhooks describes them")
 	}
 }
