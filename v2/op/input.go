@@ -193,6 +193,8 @@ type Request struct {
 	Query url.Values
 	// Body is the body; read only when the input has a Body.
 	Body []byte
+	// Arguments says that the query was made of a tool's arguments, and not written by the caller.
+	Arguments bool
 	// Coding is the content coding that the request names for its body; empty for none.
 	Coding string
 	// Release is the release whose parameters and members of bodies are known; zero for all of them.

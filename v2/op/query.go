@@ -27,7 +27,7 @@ func (in *Input) bindQuery(v reflect.Value, r Request, f *rule.Faults) {
 			continue
 		}
 		field := v.FieldByIndex(p.index)
-		if message := p.set(field, text); message != "" {
+		if message := p.set(field, text, r.Arguments); message != "" {
 			f.Add(p.Name, message)
 		} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
 			field.SetZero() // an empty list is absent; one of ids (IDList) is never zero here
@@ -36,10 +36,14 @@ func (in *Input) bindQuery(v reflect.Value, r Request, f *rule.Faults) {
 }
 
 // set sets the parameter's field from its text. It returns what is wrong with the text; "" if it is valid. Rules of tags
-// are not checked here, except that an email address with a space is wrong if a plus sign makes it valid.
-func (p Param) set(field reflect.Value, text string) (message string) {
+// are not checked here, except that an email address with a space is wrong if a plus sign makes it valid. isArgument says
+// that the caller wrote no query, and so no plus sign.
+func (p Param) set(field reflect.Value, text string, isArgument bool) (message string) {
 	const writeEscaped = "; write + as %2B"
-	withPlus := strings.ReplaceAll(text, " ", "+") // in a query, a plus sign stands for a space
+	withPlus := text
+	if !isArgument {
+		withPlus = strings.ReplaceAll(text, " ", "+") // in a query, a plus sign stands for a space
+	}
 	if err := setText(field, text); err != nil {
 		if withPlus != text && setText(reflect.New(p.Type).Elem(), withPlus) == nil {
 			return err.Error() + writeEscaped

@@ -145,6 +145,7 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 		}
 	}
 	t := turnOf(c)
+	r.Arguments = t.nested
 	if !lenient { // v1's own inputs know no releases
 		r.Release = t.edge.release
 	}

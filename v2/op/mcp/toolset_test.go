@@ -160,6 +160,16 @@ func prompted(session *sdk.ClientSession, name string, arguments map[string]stri
 	return out.Messages[0].Content.(*sdk.TextContent).Text, nil
 }
 
+// TestArgumentsAreNoQuery verifies that a wrong address in an argument is not told to escape a plus sign.
+func TestArgumentsAreNoQuery(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	out := w.call(w.connect(w.tenant.Key, "?toolsets=all"), "users_find", map[string]any{"email": "a b@x.example"})
+	if text := parameterText(out); codeOf(out) != domain.InvalidRequest || strings.Contains(text, "%2B") {
+		t.Errorf("got %s", text)
+	}
+}
+
 // TestRowsAreNoCount verifies that a name can neither stand for the last line of a page nor hide text in a prompt.
 func TestRowsAreNoCount(t *testing.T) {
 	t.Parallel()
