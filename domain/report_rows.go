@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Within returns the start of the period's first day (UTC), and the start of the day after its last, which is outside
 // the period.
@@ -102,6 +105,13 @@ type TeamTraining struct {
 	Users, OnTrack int
 	// Completed counts the courses completed within a period; Open counts the Overdue courses too.
 	Completed, Open, Overdue int
+}
+
+// Add adds the users and courses of another row of the same team.
+func (t *TeamTraining) Add(other TeamTraining) {
+	t.Users, t.OnTrack = t.Users+other.Users, t.OnTrack+other.OnTrack
+	t.Completed, t.Open, t.Overdue = t.Completed+other.Completed, t.Open+other.Open, t.Overdue+other.Overdue
+	t.Manager = cmp.Or(t.Manager, other.Manager)
 }
 
 // HistoryKind is the kind of a HistoryEvent.

@@ -1,6 +1,16 @@
 package reports
 
-import "partnerapi/domain"
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"partnerapi/db"
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+)
 
 // coursesOf is an SQL FROM item, alias t: the latest round of each course of the user u, as in the view user_training.
 const coursesOf = `(
@@ -67,17 +77,77 @@ var (
 		WHERE t.completed_at IS NULL ORDER BY c.title COLLATE "C", c.id, u.name_key, u.email_key`}
 )
 
-// TrainingByManager and TrainingByDepartment sum up the active users' courses by manager and by department. Users
-// without a manager or department come last, as one row.
+// TrainingByManager and TrainingByDepartment sum up the active users' courses by manager and by department, which are
+// compared and ordered by their keys (decisions 2.8). Users without a manager or department come last, as one row.
 var (
-	TrainingByManager    = teams("manager_email")
-	TrainingByDepartment = teams("department")
+	TrainingByManager    = teams("manager_email", domain.EmailKey)
+	TrainingByDepartment = teams("department", domain.SortKey)
 )
 
-// teams sums up the active users' courses by a column of users, the name of a team. If the name is the email of a user,
-// the row has the user's name as manager. A department is no email, because it has no @.
-func teams(column string) Statement[domain.TeamTraining] {
-	return Statement[domain.TeamTraining]{"count training by " + column, `
+// teamStatement is a Statement with a row for each spelling of a team's name. keyOf returns the key of a name.
+type teamStatement struct {
+	Statement[domain.TeamTraining]
+	keyOf func(string) string
+}
+
+// All returns a row for each team, with the spelling of the name that most of its users have; if several have as many,
+// the first in byte order.
+func (s teamStatement) All(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.TeamTraining, error) {
+	spellings, err := s.Statement.All(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(spellings, func(a, b domain.TeamTraining) int { // they come in byte order
+		return cmp.Compare(b.Users, a.Users)
+	})
+	teams, unnamed := map[string]*domain.TeamTraining{}, []domain.TeamTraining(nil)
+	for _, r := range spellings {
+		if r.Name == nil {
+			unnamed = append(unnamed, r)
+			continue
+		}
+		key := s.keyOf(*r.Name)
+		if team := teams[key]; team != nil {
+			team.Add(r)
+		} else {
+			teams[key] = &r
+		}
+	}
+	if err := nameManagers(ctx, t, teams); err != nil {
+		return nil, err
+	}
+	rows := make([]domain.TeamTraining, 0, len(teams)+len(unnamed))
+	for _, key := range slices.Sorted(maps.Keys(teams)) {
+		rows = append(rows, *teams[key])
+	}
+	return append(rows, unnamed...), nil
+}
+
+// nameManagers sets the managers of the teams, by the keys of their addresses, whose own address is spelled otherwise.
+func nameManagers(ctx context.Context, t *db.Tenant, teams map[string]*domain.TeamTraining) error {
+	var keys []string
+	for key, team := range teams {
+		if team.Manager == "" && strings.Contains(key, "@") {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	managers, err := pg.All[struct{ Key, Name string }](ctx, t.DB(), "name managers", pg.SQL(`
+		SELECT `+db.EmailKeyOf("m")+` AS key, concat_ws(' ', nullif(m.first_name, ''), nullif(m.last_name, '')) AS name
+		FROM users AS m WHERE m.client_id = ? AND `+db.EmailKeyOf("m")+` = ANY(?::text[]) ORDER BY m.created_at DESC, m.id DESC`,
+		t.ID, keys))
+	for _, m := range managers { // of several, the oldest user is the last
+		teams[m.Key].Manager = m.Name
+	}
+	return err
+}
+
+// teams sums up the active users' courses by the spellings of a column of users, the name of a team. If the name is the
+// email of a user, the row has the user's name as manager. A department is no email, because it has no @.
+func teams(column string, keyOf func(string) string) teamStatement {
+	return teamStatement{Statement[domain.TeamTraining]{"count training by " + column, `
 		WITH team AS (
 			SELECT nullif(btrim(u.` + column + `), '') AS name, count(*) AS users,
 				count(*) FILTER (WHERE n.overdue = 0) AS on_track, sum(n.completed)::bigint AS completed,
@@ -86,5 +156,5 @@ func teams(column string) Statement[domain.TeamTraining] {
 		)
 		SELECT team.*, concat_ws(' ', nullif(m.first_name, ''), nullif(m.last_name, '')) AS manager
 		FROM team LEFT JOIN users AS m ON m.client_id = @client AND m.email = team.name
-		ORDER BY team.name COLLATE "C" NULLS LAST`}
+		ORDER BY team.name COLLATE "C" NULLS LAST`}, keyOf}
 }

@@ -158,13 +158,47 @@ func TestTeams(t *testing.T) {
 	same(t, "departments", d.tables["Training by department"], inOrder(departments))
 }
 
+// TestTeamsAreComparedByKey verifies that one manager, and one department, is one row however users spell it.
+func TestTeamsAreComparedByKey(t *testing.T) {
+	w := newWorld(t)
+	users := w.active()
+	w.Exec("UPDATE users SET email = 'straße@ex.example', first_name = 'Stra', last_name = 'Boss' WHERE id = $1", users[0].ID)
+	w.Exec("UPDATE users SET email_key = 'strasse@ex.example', email_state = NULL WHERE id = $1", users[0].ID)
+	w.Exec("UPDATE users SET manager_email = NULL, department = NULL WHERE client_id = $1", w.client)
+	for i, names := range [][2]string{
+		{"strasse@ex.example", "Sales"}, {"straſſe@ex.example", "SALES"}, {"strasse@ex.example", "SALES"}, {"ada@ex.example", "Vertrieb"},
+	} {
+		w.Exec("UPDATE users SET manager_email = $1, department = $2 WHERE id = $3", names[0], names[1], users[i+1].ID)
+	}
+	d := w.document(domain.ManagerTraining, nil)
+	column := func(title, name string) (cells []any) {
+		for _, r := range d.tables[title] {
+			cells = append(cells, r[name], r["Users"])
+		}
+		return cells
+	}
+	others := len(users) - 4
+	for _, c := range []struct {
+		got  []any
+		want []any
+	}{
+		{column("Training by manager", "Email"), []any{"ada@ex.example", 1, "strasse@ex.example", 3, nil, others}},
+		{column("Training by manager", "Manager"), []any{nil, 1, "Stra Boss", 3, "(no manager)", others}},
+		{column("Training by department", "Department"), []any{"SALES", 3, "Vertrieb", 1, "(no department)", others}},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("got %v, want %v", c.got, c.want)
+		}
+	}
+}
+
 // inOrder are rows by their keys, of which ~ is the last.
 func inOrder(rows map[string]*row) (list []row) {
 	var keys []string
 	for k := range rows {
 		keys = append(keys, k)
 	}
-	slices.Sort(keys)
+	slices.SortFunc(keys, func(a, b string) int { return strings.Compare(domain.SortKey(a), domain.SortKey(b)) })
 	for _, k := range keys {
 		list = append(list, *rows[k])
 	}
