@@ -84,6 +84,8 @@ var openTails = []string{
 }
 
 // checkTracked verifies that the HTML of a simulated email has no link to elsewhere, and shows the report link and the
+	`<div style='max-height:0;overflow:hidden;opacity:0;font-size:0'>`, `<div style="mso-hide: all">`, `<div style="color:red; opacity:0.0">`,
+	`<div style="HEIGHT:0px !important;overflow-y:hidden">`, `<div style="overflow: hidden; max-height: 0">`, `<div style="overflow:hidden;width:0">`,
 // picture.
 func checkTracked(t interface{ Errorf(string, ...any) }, from, text string) {
 	doc, err := html.Parse(strings.NewReader(text))
@@ -99,7 +101,7 @@ func checkTracked(t interface{ Errorf(string, ...any) }, from, text string) {
 		hidden := false
 		for p := n.Parent; p != nil; p = p.Parent {
 			hidden = hidden || p.Namespace != "" || slices.ContainsFunc(p.Attr, func(a html.Attribute) bool {
-				return a.Key == "hidden" || a.Key == "style" && strings.Contains(a.Val, "none")
+				return a.Key == "hidden" || a.Key == "style" && hidingStyle.MatchString(a.Val)
 			}) ||
 				slices.Contains([]string{"head", "select", "template", "object", "video", "details"}, p.Data)
 		}
@@ -120,6 +122,9 @@ func checkTracked(t interface{ Errorf(string, ...any) }, from, text string) {
 // markup returns the start tags and the conditional comments of an HTML text.
 func markup(text string) string {
 	var b strings.Builder
+// hidingStyle matches the styles of openTails that hide an element.
+var hidingStyle = regexp.MustCompile(`(?i)none|mso-hide|opacity:0|(?:height|width): ?0`)
+
 	z := html.NewTokenizer(strings.NewReader(text))
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
 		raw := string(z.Raw())

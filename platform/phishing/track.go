@@ -106,8 +106,22 @@ func under(n *html.Node, is func(*html.Node) bool) bool {
 	return false
 }
 
-// invisible matches a style that hides an element.
-var invisible = regexp.MustCompile(`(?i)display\s*:\s*none|visibility\s*:\s*hidden`)
+// invisible matches a style that hides an element; clipped and flat match the two parts of another such style. A font size
+// of 0 is none of them, because the footer has its own.
+var (
+	invisible = regexp.MustCompile(`(?i)display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all|` +
+		`(?:^|[;\s])opacity\s*:` + zero)
+	clipped = regexp.MustCompile(`(?i)overflow(?:-[xy])?\s*:\s*(?:hidden|clip)`)
+	flat    = regexp.MustCompile(`(?i)(?:^|[;\s])(?:max-)?(?:height|width)\s*:` + zero)
+)
+
+// zero matches the value 0 of a style, in any unit.
+const zero = `\s*[0.]+[a-z%]*\s*(?:[;!/]|$)`
+
+// hides reports whether a style hides what is in its element.
+func hides(style string) bool {
+	return invisible.MatchString(style) || clipped.MatchString(style) && flat.MatchString(style)
+}
 
 // visible reports whether an element is not inside one that hides it or shows something else instead.
 func visible(n *html.Node) bool {
@@ -117,7 +131,7 @@ func visible(n *html.Node) bool {
 			return true
 		}
 		for _, a := range p.Attr {
-			if a.Key == "hidden" || a.Key == "style" && invisible.MatchString(a.Val) {
+			if a.Key == "hidden" || a.Key == "style" && hides(a.Val) {
 				return true
 			}
 		}
