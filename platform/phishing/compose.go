@@ -56,10 +56,8 @@ func Inspect(t domain.Template) (Findings, error) {
 	link := values["link"]
 	values["link"] = page
 	_, found, err := track(expand(t.HTML, values, html.EscapeString), page, footer(page, "x"))
-	for text := range strings.FieldsSeq(t.Text) {
-		if address := webAddress.FindString(text); address != "" {
-			add(&found.Replaced, trimAddress(address))
-		}
+	for _, a := range addresses(t.Text) {
+		add(&found.Replaced, t.Text[a.start:a.end])
 	}
 	for i := range found.Replaced {
 		found.Replaced[i] = strings.ReplaceAll(found.Replaced[i], page, link)

@@ -58,6 +58,9 @@ func TestLinks(t *testing.T) {
 		"in a style":           {`<style>/* <a href="x"> */</style>` + bait, "", `<style>/* <a href="PAGE"> */</style>` + tracked, ""},
 		"addresses":            {bait + `<p>See https://evil.example/a?b=1&amp;c=2, or www.evil.example.</p><a href="x">https://bank.example</a>`, "", tracked + `<p>See <a href="PAGE">https://evil.example/a?b=1&amp;c=2</a>, or <a href="PAGE">www.evil.example</a>.</p><a href="PAGE">https://bank.example</a>`, ""},
 		"a plain text":         {bait, "(see https://evil.example/a). Or https://evil.example/b/ <WWW.evil.example>, {{link}}.", tracked, "(see PAGE). Or PAGE <PAGE>, PAGE."},
+		"references":           {bait + `<p>&#104;ttp://evil.example, www&#46;evil.example/&copy=1 or http:&#47;&#47;evil.example/a&nbsp;please &copyhttp &notit; &amp; x</p>`, "", tracked + `<p><a href="PAGE">&#104;ttp://evil.example</a>, <a href="PAGE">www&#46;evil.example/&copy=1</a> or <a href="PAGE">http:&#47;&#47;evil.example/a</a>&nbsp;please &copyhttp &notit; &amp; x</p>`, ""},
+		"brackets":             {bait + `<p>(https://evil.example/a(b))/c [www.evil.example/]d (http://)e</p>`, "(https://evil.example/a(b))/c [www.evil.example/]d (http://)e http://evil.example/a\u00a0f", tracked + `<p>(<a href="PAGE">https://evil.example/a(b)</a>)/c [<a href="PAGE">www.evil.example</a>/]d (http://)e</p>`, "(PAGE)/c [PAGE]d (http://)e PAGE\u00a0f"},
+		"a hidden end":         {`<!--[if gte mso 9]><v:shape href="https://evil.example"></v:shape><!-- x <![endif]--><p>` + bait, "", `<!--[if gte mso 9]><v:shape href="PAGE"></v:shape><![endif]--><p>` + tracked, ""},
 		"a value":              {`<p title={{first_name}}>x</p><a title="{{first_name}}" href="https://evil.example">1</a>`, "{{first_name}}", `<p title="x&#34;" href="PAGE">x</p><a title="x&#34; href=&#34;https://evil.example/name" href="PAGE">1</a>`, `x" href="PAGE`},
 		"pictures":             {`<img src="https://evil.example/i.png" background="x">` + bait, "", `<img src="https://evil.example/i.png" background="x">` + tracked, ""},
 		"letters of two sizes": {`<body>İİİİİİ` + bait + `</body>`, "", `<body>İİİİİİ` + tracked, ""},
@@ -81,11 +84,11 @@ var openTails = []string{
 	`<iframe>`, `<xmp>`, `<noframes>`, `<noscript>`, `<noembed>`, `<plaintext>`, `</body> and more`, `</body></html><style>`,
 	`<svg>`, `<object>`, `<div style="display: none">`, `<p hidden>`, `<a href="https://evil.example`, `<table><tr><td>`, `<svg><style>`,
 	`<![if !mso`, `</body><select>`, `<video>`, `<details>`, `<math><mtext>`,
+	`<div style='max-height:0;overflow:hidden;opacity:0;font-size:0'>`, `<div style="mso-hide: all">`, `<div style="color:red; opacity:0.0">`,
+	`<div style="HEIGHT:0px !important;overflow-y:hidden">`, `<div style="overflow: hidden; max-height: 0">`, `<div style="overflow:hidden;width:0">`,
 }
 
 // checkTracked verifies that the HTML of a simulated email has no link to elsewhere, and shows the report link and the
-	`<div style='max-height:0;overflow:hidden;opacity:0;font-size:0'>`, `<div style="mso-hide: all">`, `<div style="color:red; opacity:0.0">`,
-	`<div style="HEIGHT:0px !important;overflow-y:hidden">`, `<div style="overflow: hidden; max-height: 0">`, `<div style="overflow:hidden;width:0">`,
 // picture.
 func checkTracked(t interface{ Errorf(string, ...any) }, from, text string) {
 	doc, err := html.Parse(strings.NewReader(text))
@@ -119,12 +122,12 @@ func checkTracked(t interface{ Errorf(string, ...any) }, from, text string) {
 	}
 }
 
-// markup returns the start tags and the conditional comments of an HTML text.
-func markup(text string) string {
-	var b strings.Builder
 // hidingStyle matches the styles of openTails that hide an element.
 var hidingStyle = regexp.MustCompile(`(?i)none|mso-hide|opacity:0|(?:height|width): ?0`)
 
+// markup returns the start tags and the conditional comments of an HTML text.
+func markup(text string) string {
+	var b strings.Builder
 	z := html.NewTokenizer(strings.NewReader(text))
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
 		raw := string(z.Raw())
@@ -147,6 +150,33 @@ func TestOpenTails(t *testing.T) {
 			t.Errorf("%q: %v", tail, err)
 		} else {
 			checkTracked(t, text, m.HTML)
+		}
+	}
+}
+
+// TestVisibleStyles verifies that a body whose style shows the report link is not refused.
+func TestVisibleStyles(t *testing.T) {
+	t.Parallel()
+	for _, style := range []string{"opacity:0.9", "max-height:0", "min-height:0;line-height:0;overflow:hidden", "height:0.5em;overflow:hidden", "font-size:0"} {
+		text := `<body style="` + style + `"><a href="{{link}}">1</a></body>`
+		if m, err := composeOf(text, ""); err != nil || !strings.HasPrefix(m.HTML, `<body style="`+style+`"><a href="PAGE">1</a><p style="font-size:11px">`) {
+			t.Errorf("%s: %v\n%s", style, err, m.HTML)
+		}
+	}
+}
+
+// TestHTMLToText verifies that no word of an HTML is lost in the plain text of its email.
+func TestHTMLToText(t *testing.T) {
+	t.Parallel()
+	for from, want := range map[string][2]string{
+		`<a href="https://x.example/a">Review now</a>/<a href="https://x.example/">Dismiss</a>.`: {"Review now (https://x.example/a) /Dismiss (https://x.example/).", "Review now (PAGE) /Dismiss (PAGE)."},
+		`<a href="{{ link }}">Unsubscribe</a>|<a href="https://x.example">Privacy</a>|Contact`:   {"Unsubscribe ({{ link }}) |Privacy (https://x.example) |Contact", "Unsubscribe (PAGE) |Privacy (PAGE) |Contact"},
+		`<p>(See <a href="https://x.example">this</a>), <b>or</b> call</p>`:                      {"(See this (https://x.example)), or call", "(See this (PAGE)), or call"},
+	} {
+		text := phishing.HTMLToText(from)
+		m, err := composeOf(`<a href="{{link}}">1</a>`, text)
+		if sent, _, _ := strings.Cut(m.Text, "\n\n"); err != nil || text != want[0] || sent != want[1] {
+			t.Errorf("%s: %v\n%s\n%s", from, err, text, sent)
 		}
 	}
 }
@@ -205,7 +235,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	good.HTML = `<base href="https://evil.example/"><a href="{{link}}">1</a><a href=b>2</a><a href=b>3</a><img src="//evil.example/i.png"><img src="{{link}}/open.gif">
-		<style>@import "https://evil.example/s.css"; p { background: url(https://evil.example/b.png) }</style> See www.evil.example.`
+		<style>@import "https://evil.example/s.css"; p { background: url(https://evil.example/b.png) }</style> See www.evil.example, <a href="{{link}}/open.gif">{{link}}/open.gif</a> {{link}}/report.`
 	good.Text = "{{link}} https://evil.example/t."
 	found, err := phishing.Inspect(good)
 	if err != nil || !slices.Equal(found.Replaced, []string{"b", "www.evil.example", "https://evil.example/t"}) || !slices.Equal(found.Removed, []string{"base"}) ||

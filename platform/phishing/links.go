@@ -128,7 +128,7 @@ func (r *rewriter) attributes(tag string, all []html.Attribute) (kept []html.Att
 		case isLink:
 			hasAction = hasAction || a.Key == "action"
 			if !r.staysHere(a.Val) {
-				add(&r.found.Replaced, a.Val)
+				r.noteReplaced(a.Val)
 				a.Val, changed = r.page, true
 			}
 		case isUnsafe:
@@ -257,13 +257,55 @@ func (r *rewriter) text(raw, element string, inLink bool) string {
 	if inLink {
 		return raw
 	}
-	return webAddress.ReplaceAllStringFunc(raw, func(found string) string {
-		address := trimAddress(found)
-		if address != html.EscapeString(r.page) {
-			add(&r.found.Replaced, html.UnescapeString(address))
+	var b strings.Builder
+	end := 0 // of what is written
+	text, offsets := unescape(raw)
+	for _, a := range addresses(text) {
+		r.noteReplaced(text[a.start:a.end])
+		from, to := offsets[a.start], offsets[a.end]
+		b.WriteString(raw[end:from] + `<a href="` + html.EscapeString(r.page) + `">` + raw[from:to] + "</a>")
+		end = to
+	}
+	return b.String() + raw[end:]
+}
+
+// reference matches a character reference, with letters and digits that may follow it.
+var reference = regexp.MustCompile(`&(?:#(?:[xX][0-9a-fA-F]+|[0-9]+);?|[a-zA-Z][a-zA-Z0-9]{0,31};?)`)
+
+// unescape returns a text of HTML with its character references replaced, and the offset in raw of each byte and of the
+// end.
+func unescape(raw string) (text string, offsets []int) {
+	var b strings.Builder
+	write := func(text string, offset, step int) {
+		b.WriteString(text)
+		for i := range len(text) {
+			offsets = append(offsets, offset+i*step)
 		}
-		return `<a href="` + html.EscapeString(r.page) + `">` + address + "</a>" + found[len(address):]
-	})
+	}
+	end := 0
+	for _, found := range reference.FindAllStringIndex(raw, -1) {
+		write(raw[end:found[0]], end, 1)
+		name := raw[found[0]:found[1]]
+		whole, size := html.UnescapeString(name), len(name)
+		for n := range size { // the shortest prefix that is the reference: "&copy" of "&copyright"
+			if html.UnescapeString(name[:n])+name[n:] == whole {
+				size = n
+				break
+			}
+		}
+		write(html.UnescapeString(name[:size]), found[0], 0)
+		write(name[size:], found[0]+size, 1)
+		end = found[1]
+	}
+	write(raw[end:], end, 1)
+	return b.String(), append(offsets, len(raw))
+}
+
+// noteReplaced adds a link that is replaced to the findings, unless it is one of the email's own.
+func (r *rewriter) noteReplaced(url string) {
+	if url != r.page && !strings.HasPrefix(url, r.page+"/") {
+		add(&r.found.Replaced, url)
+	}
 }
 
 // comment returns a comment as it is to be written. The links of conditional comments are replaced.
@@ -284,27 +326,74 @@ func isOpen(comment string) bool {
 	return !strings.HasSuffix(comment, ">")
 }
 
+// conditionEnd matches the markup that ends a conditional comment.
+var conditionEnd = regexp.MustCompile(`(?i)<!\[\s*endif\s*\]`)
+
 // nested returns the HTML text in another one, such as a comment, with its links replaced (see each).
 func (r *rewriter) nested(text string, inLink bool) string {
 	var b strings.Builder
 	r.each(text, inLink, func(kind html.TokenType, rewritten string) {
-		// <![endif] at the end of a conditional comment has no ">" either, but stays.
-		if kind != html.CommentToken || !isOpen(rewritten) || !strings.HasPrefix(rewritten, "<!--") {
-			b.WriteString(rewritten)
+		if kind == html.CommentToken && isOpen(rewritten) && strings.HasPrefix(rewritten, "<!--") {
+			// In <!-- <![endif]--> it ends the conditional comment.
+			rewritten = conditionEnd.FindString(rewritten)
 		}
+		b.WriteString(rewritten)
 	})
 	return b.String()
 }
 
 // webAddress matches a web address in a text, up to a character that cannot be in one.
-var webAddress = regexp.MustCompile(`(?i)\b(?:(?:https?|ftp)://|www\.)[^\s<>"]+`)
+var webAddress = regexp.MustCompile(`(?i)\b(?:(?:https?|ftp)://|www\.)[^\s\p{Z}<>"]+`)
+
+// span is a part of a text.
+type span struct{ start, end int }
+
+// addresses finds the web addresses in a text. A bracket that is not opened in an address ends it, and punctuation that
+// may follow an address in a sentence does not belong to it, nor does a trailing slash.
+func addresses(text string) (found []span) {
+	for from := 0; ; {
+		match := webAddress.FindStringIndex(text[from:])
+		if match == nil {
+			return found
+		}
+		start := from + match[0]
+		address := text[start : from+match[1]]
+		address = strings.TrimRight(address[:unpaired(address)], "/.,;:!?'’»*")
+		from = start + len(address)
+		if webAddress.MatchString(address) { // not only "http://"
+			found = append(found, span{start, from})
+		}
+	}
+}
+
+// unpaired returns the position of the first closing bracket that is not opened before it, or else the end.
+func unpaired(text string) int {
+	round, square := 0, 0
+	for i, r := range text {
+		switch r {
+		case '(':
+			round++
+		case ')':
+			round--
+		case '[':
+			square++
+		case ']':
+			square--
+		}
+		if round < 0 || square < 0 {
+			return i
+		}
+	}
+	return len(text)
+}
 
 // rewriteText returns a plain text in which every web address is the page.
 func rewriteText(text, page string) string {
-	return webAddress.ReplaceAllStringFunc(text, func(found string) string {
-		return page + strings.TrimLeft(found[len(trimAddress(found)):], "/") // a slash there belongs to the address
-	})
+	var b strings.Builder
+	end := 0
+	for _, a := range addresses(text) {
+		b.WriteString(text[end:a.start] + page)
+		end = len(text) - len(strings.TrimLeft(text[a.end:], "/")) // a slash there belongs to the address
+	}
+	return b.String() + text[end:]
 }
-
-// trimAddress removes punctuation that may follow an address in a sentence, and a trailing slash.
-func trimAddress(address string) string { return strings.TrimRight(address, "/.,;:!?)]'’»*") }

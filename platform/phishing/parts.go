@@ -1,6 +1,7 @@
 package phishing
 
 import (
+	"regexp"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -19,6 +20,9 @@ func TextToHTML(text string) string {
 	return b.String()
 }
 
+// spaceBeforeEnd matches the space that writeText adds after a URL, before punctuation that ends a part of a sentence.
+var spaceBeforeEnd = regexp.MustCompile(`\) ([.,;:!?)]+)(\s|$)`)
+
 // HTMLToText returns the text that an HTML text shows, as the plain text of an email: a line for each block, and after
 // each link its URL in parentheses. It returns an empty text for HTML that cannot be read.
 func HTMLToText(text string) string {
@@ -31,7 +35,7 @@ func HTMLToText(text string) string {
 	var lines []string
 	for line := range strings.Lines(b.String()) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
-			lines = append(lines, line)
+			lines = append(lines, spaceBeforeEnd.ReplaceAllString(line, ")$1$2"))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -61,6 +65,6 @@ func writeText(b *strings.Builder, n *html.Node) {
 		writeText(b, child)
 	}
 	if url != "" {
-		b.WriteString(" (" + url + ")")
+		b.WriteString(" (" + url + ") ") // a space, so that email programs do not take a next word for a part of the URL
 	}
 }
