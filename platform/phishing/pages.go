@@ -112,10 +112,16 @@ func (p *Pages) offerReport(c *gin.Context) {
 	}
 }
 
-// report records that the reader reported the email. It needs no token against forged requests: the URL is the secret.
+// report records that the reader reported the email. If the request counts as a scanner's, so that nothing is recorded, it
+// shows the page with the button again. It needs no token against forged requests: the URL is the secret.
 func (p *Pages) report(c *gin.Context) {
+	at := p.db.Now()
 	if s, ok := p.handleStep(c, domain.MailReported); ok {
-		p.write(c, http.StatusOK, "reported", s)
+		name := "reported"
+		if p.automatedReason(c) != "" || s.SentAt == nil || domain.TooSoon(*s.SentAt, at) {
+			name = "report"
+		}
+		p.write(c, http.StatusOK, name, s)
 	}
 }
 

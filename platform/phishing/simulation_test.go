@@ -236,8 +236,12 @@ func TestScanners(t *testing.T) {
 		id := b.sentNow(5, domain.English)
 		b.Clock.Advance(c.after)
 		before := b.Number("SELECT coalesce(sum(opened + clicked), 0) FROM phishing_days")
-		if page := b.request(c.method, "/t/"+b.tokens.Token(id)+c.below, c.from, ""); page.Code != 200 {
+		page := b.request(c.method, "/t/"+b.tokens.Token(id)+c.below, c.from, "")
+		if page.Code != 200 {
 			t.Errorf("%s: %d", name, page.Code)
+		}
+		if hasButton := strings.Contains(page.Body.String(), "<button>"); c.below == "/report" && hasButton == c.reported {
+			t.Errorf("%s: the page that reports has a button: %v", name, hasButton)
 		}
 		status, reason, reported := b.state(id)
 		if status != c.status || reason != c.reason || reported != c.reported {
