@@ -11,6 +11,9 @@ func (e FormatError) Error() string { return string(e) }
 const errOneDocument = FormatError("the input is JSON over several lines, or a list; it needs one object on each line, as " +
 	"jq -c . FILE writes it, or jq -c '.[]' FILE for a list")
 
+// errNoTable is the error of JSON in place of a table.
+const errNoTable = FormatError("the input is JSON and no table; leave --csv out")
+
 // longestMark is the most bytes by which a format is recognized.
 const longestMark = 4
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxLine is the maximum length of a line in bytes.
@@ -137,11 +139,31 @@ func (r *lineReader) next() inputLine {
 	l := r.read()
 	if !r.begun && len(l.text) > 0 {
 		r.begun = true
-		if l.text[0] == '[' || string(l.text) == "{" {
+		if l.text[0] == '[' || r.continues(l.text) {
 			return inputLine{err: errOneDocument}
 		}
 	}
 	return l
+}
+
+// continues reports whether a line begins a JSON object that the next line that is not empty continues.
+func (r *lineReader) continues(line []byte) bool {
+	if string(line) == "{" {
+		return true
+	}
+	err := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true)).SkipValue()
+	if line[0] != '{' || !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false
+	}
+	for n := 1; ; n++ {
+		head, err := r.in.Peek(n)
+		if err != nil { // the input ends, or has more white space than the buffer
+			return false
+		}
+		if next := head[n-1]; !bytes.ContainsRune([]byte(" \t\r\n"), rune(next)) {
+			return bytes.ContainsRune([]byte(`"}],:`), rune(next)) // what does not begin a line of its own
+		}
+	}
 }
 
 // read returns the next line, whatever is in it.

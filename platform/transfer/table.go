@@ -151,7 +151,10 @@ func (t *tableReader) begin() error {
 	if mark, _ := t.in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = t.in.Discard(len(byteOrderMark)) // it never fails: the bytes are there
 	}
-	separator := t.findSeparator()
+	separator, err := t.findSeparator()
+	if err != nil {
+		return err
+	}
 	t.bounded = &boundedReader{t.in, maxRow}
 	t.rows = csv.NewReader(t.bounded)
 	t.rows.Comma, t.rows.FieldsPerRecord, t.rows.ReuseRecord = separator, -1, true
@@ -172,15 +175,33 @@ func (t *tableReader) begin() error {
 }
 
 // findSeparator returns the separator of the cells: that of a first line such as "sep=;", which Excel writes and which is
-// skipped, or the one that the first line has most often outside quotation marks.
-func (t *tableReader) findSeparator() rune {
+// skipped, or the one that the first line that is not empty has most often outside quotation marks. It skips the lines
+// before that one, whose separators may be others. Its error is a FormatError if the input is JSON.
+func (t *tableReader) findSeparator() (rune, error) {
 	head, _ := t.in.Peek(32 << 10) // fewer bytes at the end of the input
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	if named := bytes.TrimSpace(line); bytes.HasPrefix(named, []byte("sep=")) && len(named) == len("sep=")+1 {
 		_, _ = t.in.Discard(min(len(line)+1, len(head))) // it never fails: the bytes are there
-		t.before = 1
-		return rune(named[len("sep=")])
+		t.before++
+		return rune(named[len("sep=")]), nil
 	}
+	if text := bytes.TrimSpace(head); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		return 0, errNoTable
+	}
+	empty := 0 // bytes of the empty lines
+	for line = range bytes.Lines(head) {
+		if len(bytes.Trim(line, " \r\n\",;\t|")) > 0 || !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		t.before++
+		empty += len(line)
+	}
+	_, _ = t.in.Discard(empty) // it never fails: the bytes are there
+	return separatorOf(line), nil
+}
+
+// separatorOf returns the separator that a line has most often outside quotation marks.
+func separatorOf(line []byte) rune {
 	counts, quoted := map[rune]int{}, false
 	for _, b := range line {
 		if b == '"' {
