@@ -21,8 +21,8 @@ const (
 	countedReasons = 1000
 )
 
-// refusals reports the refused lines of an import: the first ones on the standard error stream or, with a file, all of
-// them there, and then how many there are by reason. One bad line may have thousands of others refused.
+// refusals reports the refused lines of an import: the first ones on the standard error stream, then how many there are by
+// reason and, with a file, all of them there. One bad line may have thousands of others refused.
 type refusals struct {
 	env    cli.Env
 	path   string       // of the file; empty for none
@@ -65,10 +65,10 @@ func (r *refusals) add(line int, reason string) {
 	} else {
 		r.uncount++
 	}
-	switch {
-	case r.file != nil:
+	if r.file != nil {
 		_ = r.lines.Encode(refusedLine{line, reason}) // the buffer keeps the error
-	case r.total <= shownRefusals:
+	}
+	if r.total <= shownRefusals {
 		showRefused(r.env, line, reason)
 	}
 }
