@@ -181,6 +181,16 @@ func TestHTMLToText(t *testing.T) {
 	}
 }
 
+// TestManyAddresses verifies that the time of finding addresses grows with the length of a text, not with its square: this
+// test would time out.
+func TestManyAddresses(t *testing.T) {
+	t.Parallel()
+	m, err := composeOf(`<a href="{{link}}">1</a>`, strings.Repeat("http://)", 1<<19))
+	if err != nil || !strings.HasPrefix(m.Text, "http://)http://)") {
+		t.Error(err)
+	}
+}
+
 // TestRandomHTML verifies that HTML of random parts, however they are nested, is tracked or refused.
 func TestRandomHTML(t *testing.T) {
 	t.Parallel()

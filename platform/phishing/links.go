@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 )
@@ -342,35 +343,38 @@ func (r *rewriter) nested(text string, inLink bool) string {
 	return b.String()
 }
 
-// webAddress matches a web address in a text, up to a character that cannot be in one.
-var webAddress = regexp.MustCompile(`(?i)\b(?:(?:https?|ftp)://|www\.)[^\s\p{Z}<>"]+`)
+// addressStart matches the start of a web address in a text.
+var addressStart = regexp.MustCompile(`(?i)\b(?:(?:https?|ftp)://|www\.)`)
 
 // span is a part of a text.
 type span struct{ start, end int }
 
-// addresses finds the web addresses in a text. A bracket that is not opened in an address ends it, and punctuation that
-// may follow an address in a sentence does not belong to it, nor does a trailing slash.
+// addresses finds the web addresses in a text. Punctuation that may follow an address in a sentence does not belong to
+// it, nor does a trailing slash.
 func addresses(text string) (found []span) {
 	for from := 0; ; {
-		match := webAddress.FindStringIndex(text[from:])
+		match := addressStart.FindStringIndex(text[from:])
 		if match == nil {
 			return found
 		}
-		start := from + match[0]
-		address := text[start : from+match[1]]
-		address = strings.TrimRight(address[:unpaired(address)], "/.,;:!?'’»*")
-		from = start + len(address)
-		if webAddress.MatchString(address) { // not only "http://"
-			found = append(found, span{start, from})
+		start, least := from+match[0], from+match[1]
+		end := least + addressEnd(text[least:])
+		end = start + len(strings.TrimRight(text[start:end], "/.,;:!?'’»*"))
+		if end > least { // not only "http://"
+			found = append(found, span{start, end})
 		}
+		from = max(end, least)
 	}
 }
 
-// unpaired returns the position of the first closing bracket that is not opened before it, or else the end.
-func unpaired(text string) int {
+// addressEnd returns the position of the first character of a text that ends an address: one that cannot be in one, or a
+// closing bracket that is not opened before it.
+func addressEnd(text string) int {
 	round, square := 0, 0
 	for i, r := range text {
 		switch r {
+		case '<', '>', '"':
+			return i
 		case '(':
 			round++
 		case ')':
@@ -380,7 +384,7 @@ func unpaired(text string) int {
 		case ']':
 			square--
 		}
-		if round < 0 || square < 0 {
+		if unicode.IsSpace(r) || round < 0 || square < 0 {
 			return i
 		}
 	}
