@@ -16,8 +16,8 @@ import (
 
 // Applying the staged accounts of a run, in batches.
 
-// batchSize bounds the accounts that one transaction applies.
-const batchSize = 1000
+// BatchSize bounds the accounts that one transaction applies.
+const BatchSize = 1000
 
 // stagedAccount is an account to be applied, with its current user, or nil.
 type stagedAccount struct {
@@ -33,6 +33,7 @@ type batch struct {
 	*db.Change
 	client domain.ClientID
 	source domain.UserSource
+	most   int // bounds rows
 	rows   []stagedAccount
 	// users are the locked users that the accounts may change.
 	users map[domain.UserID]domain.User
@@ -63,19 +64,19 @@ type accountLink struct {
 	Unsettled bool            `json:"unsettled"`
 }
 
-// Apply applies a batch of the staged accounts of a run, and returns their number, which is 0 if none are left. It
-// retries the batch if it conflicts with concurrent writes, so it must not be called in a transaction.
+// Apply applies a batch of up to most of the staged accounts of a run, and returns their number, which is 0 if none are
+// left. It retries the batch if it conflicts with concurrent writes, so it must not be called in a transaction.
 // It takes the same number of statements for any number of accounts of a phase.
-func Apply(ctx context.Context, d *db.DB, l *Lease) (applied int, err error) {
+func Apply(ctx context.Context, d *db.DB, l *Lease, most int) (applied int, err error) {
 	err = d.RetryChange(ctx, func(ctx context.Context, c *db.Change) (err error) {
-		applied, err = applyBatch(ctx, c, l)
+		applied, err = applyBatch(ctx, c, l, most)
 		return err
 	})
 	return applied, err
 }
 
 // applyBatch applies a batch of the lowest phase after phaseUnchanged, 0, that has accounts, and returns their number.
-func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
+func applyBatch(ctx context.Context, c *db.Change, l *Lease, most int) (int, error) {
 	if err := c.LockAudiencesShared(ctx, l.Client); err != nil {
 		return 0, err
 	}
@@ -88,7 +89,7 @@ func applyBatch(ctx context.Context, c *db.Change, l *Lease) (int, error) {
 	if err != nil || phase == nil {
 		return 0, err
 	}
-	s := &batch{Change: c, client: l.Client, source: domain.UserSource(l.Provider)}
+	s := &batch{Change: c, client: l.Client, source: domain.UserSource(l.Provider), most: most}
 	if err := s.read(ctx, *phase); err != nil {
 		return 0, err
 	}
@@ -123,7 +124,7 @@ func (s *batch) read(ctx context.Context, phase int) error {
 		FROM directory_accounts AS d WHERE d.client_id = s.client_id AND d.object_id = s.object_id) AS user_id`).
 		Where("s.client_id = ? AND s.phase = ?", s.client, phase).OrderBy("s.object_id")
 	if phase != phaseRename {
-		q.Limit(batchSize)
+		q.Limit(s.most)
 	}
 	rows, err := pg.All[stagedAccount](ctx, s, "read staged accounts", q)
 	if err != nil {

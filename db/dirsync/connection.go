@@ -237,14 +237,14 @@ func unlinkUsers(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	return nil
 }
 
-// unlinkBatch does nothing if the client has a connection. It unlinks up to batchSize users: it deletes their accounts
+// unlinkBatch does nothing if the client has a connection. It unlinks up to BatchSize users: it deletes their accounts
 // and sets their source to domain.FromHand. more is then true. If no account has a user, it deletes the other accounts.
 func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (more bool, err error) {
 	keys, err := c.LockUserKeys(ctx, pg.SQL(`u.client_id = ?0 AND u.id IN (
 		SELECT user_id FROM directory_accounts AS d
 		WHERE d.client_id = ?0 AND d.user_id IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM directory_connections AS k WHERE k.client_id = ?0)
-		ORDER BY d.user_id LIMIT ?1)`, client, batchSize))
+		ORDER BY d.user_id LIMIT ?1)`, client, BatchSize))
 	if err != nil {
 		return false, err
 	}

@@ -36,7 +36,7 @@ func (s *batch) rename(ctx context.Context) error {
 	var rows []stagedAccount
 	var canRename []bool
 	for _, group := range groups {
-		if len(rows) > 0 && len(rows)+len(group) > batchSize {
+		if len(rows) > 0 && len(rows)+len(group) > s.most {
 			break
 		}
 		for _, i := range group {

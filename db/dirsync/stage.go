@@ -218,7 +218,8 @@ func stageMissing(ctx context.Context, c *db.Change, client domain.ClientID, who
 }
 
 // stageManagers stages the accounts whose manager has another email address than they have, or is gone. A directory
-// whose runs read changes reports none of them. All accounts of a manager follow in the run that reads the manager's.
+// whose runs read changes reports none of them. All accounts of a manager follow in the run that reads the manager's, or,
+// if that fails after it has applied the manager's account, in the next one: the manager's account need not change again.
 func stageManagers(ctx context.Context, c *db.Change, client domain.ClientID) error {
 	if err := pg.PreferIndexes(ctx, c); err != nil { // for the rest of the transaction
 		return err
@@ -228,10 +229,15 @@ func stageManagers(ctx context.Context, c *db.Change, client domain.ClientID) er
 			SELECT d.object_id, d.user_id, coalesce(s.account, d.account) AS account
 			FROM directory_accounts AS d
 			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
-			WHERE d.client_id = ?0 AND EXISTS ( -- otherwise nothing has changed
-				SELECT 1 FROM sync_accounts WHERE client_id = ?0 AND account IS NOT NULL)
+			WHERE d.client_id = ?0 AND (EXISTS ( -- otherwise nothing has changed
+				SELECT 1 FROM sync_accounts WHERE client_id = ?0 AND account IS NOT NULL
+			) OR EXISTS ( -- a run since the last completed one has applied a part
+				SELECT 1 FROM sync_runs AS r WHERE r.client_id = ?0 AND r.status = 'failed' AND r.stage = 'applying'
+					AND r.finished_at >= (SELECT coalesce(max(synced_at), '-infinity') FROM directory_connections WHERE client_id = ?0)
+			))
 			UNION ALL
-			SELECT s.object_id, NULL, s.account FROM sync_accounts AS s WHERE s.client_id = ?0 AND NOT EXISTS (
+			SELECT s.object_id, NULL, s.account FROM sync_accounts AS s
+			WHERE s.client_id = ?0 AND s.account IS NOT NULL AND NOT EXISTS ( -- an account that is not known is not NULL
 				SELECT 1 FROM directory_accounts AS d WHERE d.client_id = s.client_id AND d.object_id = s.object_id)
 		), managed AS (
 			SELECT a.object_id, a.user_id, a.account,

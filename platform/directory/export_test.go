@@ -21,6 +21,9 @@ func ConnectAt(e Endpoints, clock domain.Clock, wait func(context.Context, time.
 // SetWait replaces how a runner waits between tries.
 func (r *Runner) SetWait(wait func(context.Context, time.Duration) error) { r.wait = wait }
 
+// SetBatchSize replaces how many accounts a runner applies in one transaction.
+func (r *Runner) SetBatchSize(n int) { r.batchSize = n }
+
 // SetBeat replaces what makes a runner extend its leases.
 func (r *Runner) SetBeat(ticks <-chan time.Time) {
 	r.startTicker = func() (<-chan time.Time, func()) { return ticks, func() {} }

@@ -49,16 +49,20 @@ const (
 // one reports true once in so many draws.
 func one(t *rapid.T, in int, name string) bool { return rapid.IntRange(0, in-1).Draw(t, name) == 0 }
 
-// drawState draws the accounts of a directory, from nothing, or some of them anew. They are enabled or not, and have
-// their addresses in any order. No two have one address. Managers are any of the accounts, the account itself and absent
-// ones included.
+// drawState draws the accounts of a directory, from nothing, or some of them anew, often a single one. They are
+// enabled or not, and have their addresses in any order. No two have one address. Managers are any of the accounts, the
+// account itself and absent ones included.
 func drawState(t *rapid.T, before []accountState) []accountState {
 	list := make([]accountState, slots)
 	copy(list, before)
 	taken := map[int]bool{}
 	var drawn []int
+	single := -1
+	if before != nil && one(t, 2, "single") {
+		single = rapid.IntRange(0, slots-1).Draw(t, "the only one")
+	}
 	for i := range list {
-		if before == nil || one(t, 3, "anew") {
+		if before == nil || i == single || single < 0 && one(t, 3, "anew") {
 			drawn = append(drawn, i)
 		} else {
 			taken[list[i].number] = true
@@ -263,7 +267,8 @@ type played struct {
 }
 
 // play draws a history of a directory and plays it: states of the directory, each followed by a sync that is killed,
-// throttled and told that its position has expired, while the accounts change. After each it compares users and model.
+// throttled and told that its position has expired, while the accounts change. A run that fails may come
+// before that sync. After each step it compares users and model.
 func play(t *rapid.T, w *world, s *served, m mode, name string) {
 	w.client = w.Client(w.tenant, name).ID
 	h := &played{t: t, w: w, s: s, known: map[string]bool{}, model: &model{mode: m, account: map[string]*person{}}}
@@ -300,6 +305,9 @@ func (h *played) step() {
 	h.s.LagGroups(lag)
 	h.put()
 	h.draw()
+	if one(t, 3, "fails") {
+		h.w.syncFailed(t, rapid.IntRange(0, 6).Draw(t, "failed steps"))
+	}
 
 	changes := false
 	if one(t, 2, "change") {
@@ -328,6 +336,7 @@ func (h *played) draw() {
 	t := h.t
 	flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	h.s.SetPageSize(rapid.IntRange(1, 9).Draw(t, "page size"))
+	h.w.runner.SetBatchSize(rapid.IntRange(1, 4).Draw(t, "batch size"))
 	if h.model.provider == domain.Microsoft {
 		h.s.graph().Behave(directorytest.Behavior{
 			Absent: flag("absent"), Minimal: flag("minimal"), Apart: flag("apart"), Reverse: flag("reverse"),

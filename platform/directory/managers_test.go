@@ -80,6 +80,41 @@ func TestManagers(t *testing.T) {
 	}
 }
 
+// TestManagersAfterFailure verifies that users follow their manager in the next run if one fails after it has applied what
+// happened to the manager: another email address, or the deletion of the account. The run between them fails too, while
+// it reads.
+func TestManagersAfterFailure(t *testing.T) {
+	for provider := range list {
+		for change, want := range map[string]string{"moved": "b<z c<z z<-", "deleted": "a<- b<- c<-"} {
+			w := newWorld(t)
+			account := func(id, manager string) directorytest.Account {
+				return directorytest.Account{ID: id, Email: id + "@example.com", First: id, Manager: manager}
+			}
+			s := serve(t, provider, account("a", ""), account("b", "a"), account("c", "a"))
+			s.SetPageSize(5)
+			w.connect(w.client, s)
+			w.sync()
+			w.runner.SetBatchSize(1)
+			moved := account("a", "")
+			moved.Email = "z@example.com"
+			if s.Put(moved); change == "deleted" {
+				s.Remove("a")
+			}
+
+			w.syncFailed(t, 1) // the page, and a batch
+			if got := w.managers(); !strings.Contains(got, "b<a c<a") {
+				t.Errorf("%s, %s: the failed run made %s", provider, change, got)
+			}
+			w.syncFailed(t, 0)
+			w.sync()
+			if got := w.managers(); got != want {
+				t.Errorf("%s, %s: got %s, want %s", provider, change, got, want)
+			}
+			w.check()
+		}
+	}
+}
+
 // TestManagerOfMany verifies that all users of a manager follow in the run that reads the manager's new email address, by
 // the same number of statements whatever their number, and that the run counts them.
 func TestManagerOfMany(t *testing.T) {

@@ -50,6 +50,7 @@ type Runner struct {
 	// startTicker returns a channel that ticks whenever a lease is to be extended, until stop is called.
 	startTicker func() (ticks <-chan time.Time, stop func())
 	observer    Observer
+	batchSize   int // of applied accounts
 }
 
 // Observer is notified of the work on runs.
@@ -83,6 +84,7 @@ func NewRunner(d *db.DB, keys Opener, connect Connect, log *slog.Logger, observe
 	}
 	return &Runner{
 		db: d, keys: keys, connect: connect, log: log, wait: domain.Pause, startTicker: startTicker, observer: observer,
+		batchSize: dirsync.BatchSize,
 	}
 }
 
@@ -371,7 +373,7 @@ func (w *activeRun) check(ctx context.Context) error {
 // applyAll applies the staged accounts in batches.
 func (w *activeRun) applyAll(ctx context.Context) error {
 	for {
-		n, err := dirsync.Apply(ctx, w.db, w.lease)
+		n, err := dirsync.Apply(ctx, w.db, w.lease, w.batchSize)
 		if err != nil || n == 0 {
 			return err
 		}

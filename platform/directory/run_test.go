@@ -140,7 +140,7 @@ func TestLeaseLost(t *testing.T) {
 		"extend": func() error { return dirsync.Extend(context.Background(), w.DB, slow) },
 		"stage":  func() error { return dirsync.StagePage(context.Background(), w.DB, slow, dirsync.Page{}) },
 		"judge":  func() error { _, err := dirsync.Check(context.Background(), w.DB, slow); return err },
-		"apply":  func() error { _, err := dirsync.Apply(context.Background(), w.DB, slow); return err },
+		"apply":  func() error { _, err := dirsync.Apply(context.Background(), w.DB, slow, dirsync.BatchSize); return err },
 		"finish": func() error { _, err := dirsync.Finish(context.Background(), w.DB, slow); return err },
 		"fail":   func() error { _, err := dirsync.Fail(context.Background(), w.DB, slow, ""); return err },
 	} {

@@ -133,6 +133,30 @@ func (w *world) syncKilled(t fataler, kills ...int) domain.SyncRun {
 	return run
 }
 
+// syncFailed runs a sync that fails after a number of steps, pages and batches, unless it completes before.
+func (w *world) syncFailed(t fataler, steps int) {
+	t.Helper()
+	lease, err := dirsync.Start(context.Background(), w.DB, w.client, true /* force */, 0)
+	if err != nil {
+		t.Fatalf("start a run: %v", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	run, err := w.runner.Work(ctx, lease, func(int, int) {
+		if steps--; steps < 0 {
+			stop()
+		}
+	})
+	if errors.Is(err, context.Canceled) {
+		run, err = dirsync.Fail(context.Background(), w.DB, w.claim(), "the database could not be reached")
+	} else if err == nil && run.Status != domain.SyncCompleted {
+		err = errors.New(domain.OrZero(run.Error))
+	}
+	if err != nil {
+		t.Fatalf("the run ended as %+v, %v", run, err)
+	}
+}
+
 // users lists the client's users, a line each in the order of their addresses.
 func (w *world) users() []string {
 	w.t.Helper()
