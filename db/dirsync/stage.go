@@ -271,17 +271,25 @@ func stageAgain(ctx context.Context, c *db.Change, client domain.ClientID) error
 
 // guard returns the reason why the guard stops a run that applies the staged accounts, or "" if it does not.
 func guard(ctx context.Context, c *db.Change, client domain.ClientID) (refusal string, err error) {
-	type counts struct{ Leaving, Users, Kept int }
+	type counts struct{ Leaving, WithoutEmail, Users, Kept int }
 	n, err := pg.One[counts](ctx, c, "count who would be deactivated", pg.SQL(`
-		SELECT count(*) AS users, count(*) FILTER (WHERE 'status' = ANY(u.overrides)) AS kept, count(*) FILTER (
-			WHERE s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT 'status' = ANY(u.overrides)) AS leaving
-		FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
-		LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
-		WHERE d.client_id = ?0 AND u.status = 'active'`, client, phaseUnchanged))
+		SELECT count(*) AS users, count(*) FILTER (WHERE kept) AS kept, count(*) FILTER (WHERE leaves) AS leaving,
+			count(*) FILTER (WHERE leaves AND `+wantedSQL(`(account || '{"email": "any"}')`)+`) AS without_email
+		FROM (
+			SELECT s.account, o.kept, s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT o.kept AS leaves
+			FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
+			CROSS JOIN LATERAL (SELECT 'status' = ANY(u.overrides) AS kept) AS o
+			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
+			WHERE d.client_id = ?0 AND u.status = 'active'
+		) AS a`, client, phaseUnchanged))
 	if err != nil || !domain.SyncGuarded(n.Leaving, n.Users, n.Kept) {
 		return "", err
 	}
-	return fmt.Sprintf("the run would deactivate %d of the directory's %d active users, so nothing was changed: "+
+	var reason string
+	if n.WithoutEmail > 0 {
+		reason = fmt.Sprintf(" (%d of them only because their accounts have no email address or no mailbox)", n.WithoutEmail)
+	}
+	return fmt.Sprintf("the run would deactivate %d of the directory's %d active users%s, so nothing was changed: "+
 		"check the directory and what of it is synced; if this is meant, run \"partnerapi directory run %s --force\"",
-		n.Leaving, n.Users, client), nil
+		n.Leaving, n.Users, reason, client), nil
 }

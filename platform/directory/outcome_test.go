@@ -51,6 +51,28 @@ func TestGuardOfAll(t *testing.T) {
 	}
 }
 
+// TestGuardNamesMissingMail verifies that the guard counts the users who would leave only because their accounts have no
+// mailbox or no email address: disabled and deleted accounts, and ones that change nothing, are not among them.
+func TestGuardNamesMissingMail(t *testing.T) {
+	for provider := range list {
+		w, s := newWorld(t), serve(t, provider, people(7)...)
+		w.connect(w.client, s)
+		w.sync()
+		for i, a := range people(6) {
+			if a.NoMailbox = true; provider == domain.Microsoft {
+				a.Email = ""
+			}
+			a.Disabled = i == 0
+			s.Put(a)
+		}
+		s.Remove("id-001")
+		const want = "deactivate 6 of the directory's 7 active users (4 of them only because their accounts have no email address or no mailbox), so"
+		if run := w.try(false); run.Status != domain.SyncFailed || !strings.Contains(*run.Error, want) {
+			t.Errorf("%s: the run is %+v: %s", provider, run, domain.OrZero(run.Error))
+		}
+	}
+}
+
 // TestStatusOverride verifies that every run lists a user whose account is gone and who stays active, as the status is an
 // override, and that such a user does not hide that all others would be deactivated.
 func TestStatusOverride(t *testing.T) {
