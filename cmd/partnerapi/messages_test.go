@@ -26,6 +26,19 @@ func TestFlagAtFault(t *testing.T) {
 		"--redis-url: reach Redis at 127.0.0.1:1: ")
 }
 
+// TestPastedAddresses verifies that no flag shows the password of an address that belongs to another flag.
+func TestPastedAddresses(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"redis://u:sesame@cache", "host=127.0.0.1,password=sesame", "host=127.0.0.1 password='sesame sesame'"} {
+		for _, flag := range []string{"--report-store=", "--public-url=", "--support-url=", "--webhook-ca=", "--mcp-origins=", "--cell=", "--release=", "--listen="} {
+			r := command(t, "serve", "--database-url=postgres://127.0.0.1:1/x", flag+address)
+			if r.code == 0 || strings.Contains(r.out+r.err, "sesame") {
+				t.Errorf("%s: exit %d: %s", flag, r.code, r.err)
+			}
+		}
+	}
+}
+
 // TestDeniedCommand verifies that a command whose role lacks a privilege says which one and what to run.
 func TestDeniedCommand(t *testing.T) {
 	t.Parallel()

@@ -184,6 +184,9 @@ func TestDatabases(t *testing.T) {
 		{"database", "--data-dir=" + dir, warned, "serve makes an embedded one|" + dir},
 		{"data directory", "--data-dir=" + dir, warned, dir + " is not there"},
 		{"report store", "", passed, "serve makes"},
+		{"report store", "--report-store=host=127.0.0.1,password=sesame", failed, "password=xxxxx|--report-store"},
+		{"flags", "--webhook-ca=/redis:/u:sesame@cache", failed, "u:xxxxx@cache"},
+		{"data directory", "--data-dir=" + dir + "/redis:/u:sesame@cache", warned, "u:xxxxx@cache"},
 		{"report store", "--report-store=file://" + dir, warned, dir + " does not exist|--report-store"},
 		// No embedded database is promised where none can start.
 		{"database", "--postgres-bin=" + t.TempDir(), failed, "--postgres-bin|--database-url"},

@@ -44,7 +44,7 @@ const (
 	failed verdict = "fail"
 )
 
-// finding is a check's result and its remedy. It shows no secret.
+// finding is a check's result and its remedy. runCheck redacts its secrets.
 type finding struct {
 	Status verdict `json:"status"`
 	Check  string  `json:"check"`
@@ -64,7 +64,7 @@ func warn(remedy, format string, args ...any) finding {
 
 // fail returns a failure with its remedy.
 func fail(remedy string, err error) finding {
-	return finding{Status: failed, Remedy: remedy, Found: output.WithoutSecrets(err.Error())}
+	return finding{Status: failed, Remedy: remedy, Found: err.Error()}
 }
 
 // grade returns found as a failure, as a warning, or as a finding without a problem.
@@ -250,7 +250,7 @@ func (e *examination) runCheck(ctx context.Context, c check) finding {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	found := c.run(e, ctx)
-	found.Check = c.name
+	found.Check, found.Found = c.name, output.WithoutSecrets(found.Found)
 	return found
 }
 

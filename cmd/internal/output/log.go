@@ -12,7 +12,7 @@ import (
 )
 
 // NewLog returns the log of a service, in text or JSON. It redacts API keys wherever they occur, such as a path, a
-// request id or a database error, and the passwords of URLs. Durations are written alike in both formats: 1.5s.
+// request id or a database error, and passwords in addresses. Durations are written alike in both formats: 1.5s.
 func NewLog(to io.Writer, level slog.Level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: cleanAttr}
 	if format == "json" {
@@ -56,13 +56,18 @@ func (h contextHandler) WithGroup(name string) slog.Handler {
 // keyText matches an API key, even if slightly truncated; its group is the clear prefix (decisions 1.7).
 var keyText = regexp.MustCompile(`((?:pk|papi)_[A-Za-z0-9_-]{8})[A-Za-z0-9_-]{12,}`)
 
-// urlPassword matches the password of a URL; its group is the text before it.
-var urlPassword = regexp.MustCompile("(://[^\\s\"'`/:@]*:)[^\\s\"'`]*@")
+// urlPassword matches the password of a URL, also of one that was cleaned as a path; its group is the text before it.
+var urlPassword = regexp.MustCompile("(:/+[^\\s\"'`/:@]*:)[^\\s\"'`]*@")
 
-// WithoutSecrets redacts keys, except for their prefix, and the passwords of URLs. It is a last resort: code that
-// parses an address must not quote it.
+// passwordSetting matches a password of a connection string, such as "host=db password=x". Its groups are the name, and
+// what ends a sentence or a quotation after the value.
+var passwordSetting = regexp.MustCompile("(?i)(pass(?:word|wd)\\s*=\\s*)(?:'(?:[^'\\\\]|\\\\.)*'|\\S+?)([\"'`]?[.,:;)]?(?:\\s|$))")
+
+// WithoutSecrets redacts keys, except for their prefix, and the passwords of URLs and of connection strings. It is a last
+// resort: code that parses an address must not quote it.
 func WithoutSecrets(text string) string {
-	return urlPassword.ReplaceAllString(keyText.ReplaceAllString(text, "$1…"), "${1}xxxxx@")
+	text = urlPassword.ReplaceAllString(keyText.ReplaceAllString(text, "$1…"), "${1}xxxxx@")
+	return passwordSetting.ReplaceAllString(text, "${1}xxxxx${2}")
 }
 
 // cleanAttr applies WithoutSecrets to a string or an error, and formats a duration as text. Other values are unchanged.

@@ -10,8 +10,8 @@ import (
 	"partnerapi/cmd/internal/output"
 )
 
-// TestLogHoldsNoSecrets: no line of the log has an API key or the password of a URL, wherever
-// it stands.
+// TestLogHoldsNoSecrets: no line of the log has an API key or the password of an address,
+// wherever it stands.
 func TestLogHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {
@@ -25,6 +25,17 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 		if said := text.String(); strings.Contains(said, "sesame") || !strings.Contains(said, "https://someone:xxxxx@proxy.example.com:3128") ||
 			!strings.Contains(said, "papi_00abcdef…") {
 			t.Error(said)
+		}
+	}
+	for text, want := range map[string]string{
+		`--report-store: "host=127.0.0.1,password=sesame": no scheme`: `--report-store: "host=127.0.0.1,password=xxxxx": no scheme`,
+		"host=db password = 'open \\' sesame' user=u":                 "host=db password = xxxxx user=u",
+		"PGPASSWORD=sesame, sslpassword=ses\"ame":                     "PGPASSWORD=xxxxx, sslpassword=xxxxx",
+		"open /work/redis:/u:sesame@cache:6379: no such file":         "open /work/redis:/u:xxxxx@cache:6379: no such file",
+		"the role needs a password":                                   "the role needs a password",
+	} {
+		if got := output.WithoutSecrets(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 	if got := output.WithoutSecrets("http://127.0.0.1 and a@example.com"); got != "http://127.0.0.1 and a@example.com" {
