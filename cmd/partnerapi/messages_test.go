@@ -39,7 +39,8 @@ func TestPastedAddresses(t *testing.T) {
 	}
 }
 
-// TestDeniedCommand verifies that a command whose role lacks a privilege says which one and what to run.
+// TestDeniedCommand verifies that a command whose role lacks a privilege names the object and refers to doctor, which says
+// what to run.
 func TestDeniedCommand(t *testing.T) {
 	t.Parallel()
 	database := databaseFlag(t)
@@ -59,7 +60,7 @@ func TestDeniedCommand(t *testing.T) {
 		separator = "&"
 	}
 	refused(t, 1, []string{"keys", "list", database + separator + "options=-c%20role%3D" + role},
-		"lacks a privilege on the table api_keys: as the owner of the tables, run GRANT SELECT, INSERT, UPDATE, DELETE ON \"api_keys\" TO ")
+		"lacks a right on the table api_keys: partnerapi doctor prints the GRANT statements")
 }
 
 // jsonLines checks that all lines of a text are objects of JSON, and returns them.

@@ -18,40 +18,53 @@ import (
 var deniedObject = regexp.MustCompile(`^(permission denied for|must be owner of) (table|relation|view|sequence|schema|function|database) "?(.+?)"?$`)
 
 // missingGrants are the GRANTs that give a role the service's privileges on an object (%[1]s), by its kind. %[2]s is the role.
+// They are of the kinds whose rights doctor does not examine.
 var missingGrants = map[string]string{
-	"table":    "GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s TO %[2]s",
-	"relation": "GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s TO %[2]s",
 	"view":     "GRANT SELECT ON %[1]s TO %[2]s",
-	"sequence": "GRANT USAGE, SELECT, UPDATE ON SEQUENCE %[1]s TO %[2]s",
 	"schema":   "GRANT USAGE ON SCHEMA %[1]s TO %[2]s",
 	"function": "GRANT EXECUTE ON FUNCTION %[1]s TO %[2]s",
 	"database": "GRANT CONNECT, TEMPORARY ON DATABASE %[1]s TO %[2]s",
 }
 
-// ExplainDenied returns an error for operators if err is that of a statement for which the role of d lacks a privilege:
-// with the role, the object, and the command that grants it. It returns other errors unchanged.
+// ExplainDenied returns an error for operators if err is that of a statement for which the role of d lacks a right: with
+// the role, the object, and what to run. It returns other errors unchanged.
 func ExplainDenied(d *db.DB, err error) error {
-	if !pg.Denied(err) {
+	message, denied := DeniedMessage(err)
+	if !denied {
 		return err
 	}
-	refusal, _ := errors.AsType[*pgconn.PgError](err)
-	return explainDenied(refusal.Message, d.Pool().Config().ConnConfig.User, err)
+	fault, remedy := Denial(message, d.Pool().Config().ConnConfig.User)
+	return fmt.Errorf("%s: %s: %w", fault, cmp.Or(remedy, "partnerapi doctor prints the GRANT statements for all tables and sequences"), err)
 }
 
-// explainDenied is ExplainDenied for the message of PostgreSQL and the name of a role.
-func explainDenied(message, role string, err error) error {
-	const orOwner = "or run the command as the owner of the tables (--database-url)"
-	role = cmp.Or(role, "of --database-url")
+// DeniedMessage returns the message of PostgreSQL if err is that of a statement for which the role lacks a right.
+func DeniedMessage(err error) (message string, denied bool) {
+	if !pg.Denied(err) {
+		return "", false
+	}
+	refusal, _ := errors.AsType[*pgconn.PgError](err)
+	return refusal.Message, true
+}
+
+// Denial explains a message of PostgreSQL: fault says which object the role lacks a right on, and remedy what to do. The
+// remedy is empty if the grants that doctor prints for the role are it. An empty role is that of --database-url.
+func Denial(message, role string) (fault, remedy string) {
+	name := "the role " + cmp.Or(role, "of --database-url")
 	found := deniedObject.FindStringSubmatch(message)
 	if found == nil {
-		return fmt.Errorf("the role %s lacks a privilege: %w; grant it, %s", role, err, orOwner)
+		return name + " lacks a right", ""
 	}
 	kind, object := found[2], found[3]
 	if found[1] == "must be owner of" {
-		return fmt.Errorf("the role %s does not own the %s %s: run the command as the owner of the tables (--database-url): %w",
-			role, kind, object, err)
+		return fmt.Sprintf("%s does not own the %s %s", name, kind, object), "run the command as the owner of the tables (--database-url)"
 	}
-	grant := fmt.Sprintf(missingGrants[kind], pgx.Identifier{object}.Sanitize(), pgx.Identifier{role}.Sanitize())
-	return fmt.Errorf("the role %s lacks a privilege on the %s %s: as the owner of the tables, run %s; %s: %w",
-		role, kind, object, grant, orOwner, err)
+	fault = fmt.Sprintf("%s lacks a right on the %s %s", name, kind, object)
+	if grant, ok := missingGrants[kind]; ok {
+		grantee := "the role"
+		if role != "" {
+			grantee = pgx.Identifier{role}.Sanitize()
+		}
+		remedy = "as the owner of the tables, run " + fmt.Sprintf(grant, pgx.Identifier{object}.Sanitize(), grantee)
+	}
+	return fault, remedy
 }

@@ -234,6 +234,8 @@ func TestRolesAndEncodings(t *testing.T) {
 		w.Exec("CREATE SEQUENCE " + name)
 		w.Exec("GRANT USAGE ON SEQUENCE " + name + " TO " + name)
 		expected{"role", "", failed, "lacks rights on|" + name + "|GRANT USAGE, UPDATE ON ALL SEQUENCES"}.assert(t, at.String())
+		w.Exec("REVOKE SELECT ON schema_migrations FROM " + name)
+		expected{"migrations", "", failed, "lacks a right on the table schema_migrations|check role"}.assert(t, at.String())
 		w.Exec("DROP SEQUENCE " + name)
 	}
 	other := *own

@@ -62,8 +62,13 @@ func warn(remedy, format string, args ...any) finding {
 	return finding{Status: warned, Remedy: remedy, Found: fmt.Sprintf(format, args...)}
 }
 
-// fail returns a failure with its remedy.
+// fail returns a failure with its remedy. If err is that of a missing right, it says so instead: the check role prints the
+// grants.
 func fail(remedy string, err error) finding {
+	if message, denied := database.DeniedMessage(err); denied {
+		fault, grant := database.Denial(message, "")
+		return finding{Status: failed, Remedy: cmp.Or(grant, "grant what the check role names"), Found: fault}
+	}
 	return finding{Status: failed, Remedy: remedy, Found: err.Error()}
 }
 
