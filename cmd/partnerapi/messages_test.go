@@ -16,7 +16,11 @@ func TestFlagAtFault(t *testing.T) {
 	writeFile(t, file, "")
 	below := "--data-dir=" + filepath.Join(file, "data") // which cannot be made
 	database, listen := databaseFlag(t), "--listen=127.0.0.1:0"
-	for _, args := range [][]string{{"serve", database, listen, below}, {"serve", listen, below}, {"work", database, below}} {
+	const unwritable = "--data-dir=/proc" // even for root; where it does not exist, it cannot be made
+	for _, args := range [][]string{
+		{"serve", database, listen, below}, {"serve", listen, below}, {"work", database, below},
+		{"serve", database, listen, unwritable}, {"serve", listen, unwritable},
+	} {
 		r := command(t, args...)
 		if _, fault, _ := strings.Cut(r.err, "partnerapi: "); r.code != 1 || !strings.HasPrefix(fault, "--data-dir: ") {
 			t.Errorf("%v: exit %d: %s", args, r.code, r.err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -256,7 +257,21 @@ func (f Flags) startEmbedded(ctx context.Context, progress io.Writer) (*embedded
 	if err := os.MkdirAll(f.DataDir, 0o755); err != nil {
 		return nil, fmt.Errorf("--data-dir: make the data directory: %w", err)
 	}
-	return embedded.Start(ctx, f.embeddedConfig(progress))
+	server, err := embedded.Start(ctx, f.embeddedConfig(progress))
+	if fault, ok := errors.AsType[*fs.PathError](err); ok && f.holds(fault.Path) {
+		err = fmt.Errorf("--data-dir: %w", err)
+	}
+	return server, err
+}
+
+// holds reports whether a path is below the data directory.
+func (f Flags) holds(path string) bool {
+	dir, err := filepath.Abs(f.DataDir)
+	if err != nil {
+		return false
+	}
+	below, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // embeddedConfig returns the configuration of the embedded server, which prints its start to progress.

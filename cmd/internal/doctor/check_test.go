@@ -171,6 +171,7 @@ func TestDatabases(t *testing.T) {
 	t.Parallel()
 	empty := dbtest.URL(t, noTables)
 	dir := filepath.Join(t.TempDir(), "data")
+	const unwritable = "/proc" // even for root
 	for _, want := range []expected{
 		{"database", "--database-url=postgres://someone:sesame@" + nobody + "/x", failed, "refused|--database-url"},
 		{"database", "--database-url=postgres://someone:ses%61me@127.0.0.1:port/x", failed, "database URL|--database-url"},
@@ -184,6 +185,10 @@ func TestDatabases(t *testing.T) {
 		{"database", "--data-dir=" + dir, warned, "serve makes an embedded one|" + dir},
 		{"data directory", "--data-dir=" + dir, warned, dir + " is not there"},
 		{"report store", "", passed, "serve makes"},
+		{"report store", "--data-dir=" + unwritable, failed, "serve cannot make " + filepath.Join(unwritable, "reports") + "|--data-dir"},
+		{"report store", "--report-store=file://" + unwritable + "/a/b", failed, "serve cannot make|--report-store"},
+		{"data directory", "--data-dir=" + unwritable + "/a/b", failed, "serve cannot make|--data-dir"},
+		{"database", "--data-dir=" + unwritable, failed, "serve cannot make " + filepath.Join(unwritable, "postgres") + "|--data-dir"},
 		{"report store", "--report-store=host=127.0.0.1,password=sesame", failed, "password=xxxxx|--report-store"},
 		{"flags", "--webhook-ca=/redis:/u:sesame@cache", failed, "u:xxxxx@cache"},
 		{"data directory", "--data-dir=" + dir + "/redis:/u:sesame@cache", warned, "u:xxxxx@cache"},

@@ -139,6 +139,9 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 	const remedy = "let this user write to it, or name another by --data-dir"
 	return withinContext(ctx, remedy, func() finding {
 		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
+			if err := checkMakeable(e.DataDir); err != nil {
+				return fail(remedy, err)
+			}
 			return warn("see that this user may make it, or name another by --data-dir",
 				"%s is not there: serve makes it", e.DataDir)
 		}
@@ -184,6 +187,19 @@ func checkWritable(dir string) error {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// checkMakeable returns an error unless this user can make a directory that does not exist: the nearest directory above
+// it that exists must be writable.
+func checkMakeable(dir string) error {
+	above := filepath.Dir(dir)
+	if _, err := os.Stat(above); errors.Is(err, fs.ErrNotExist) && above != dir {
+		return checkMakeable(above)
+	}
+	if err := checkWritable(above); err != nil {
+		return fmt.Errorf("serve cannot make %s: %w", dir, err)
+	}
+	return nil
 }
 
 // checkDemo warns of the published demonstration keys if the database is not the embedded one, or if other machines can

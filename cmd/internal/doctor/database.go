@@ -42,6 +42,9 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 			if _, err := embedded.Programs(e.PostgresBin); err != nil {
 				return fail("install PostgreSQL, name its programs by --postgres-bin, or give --database-url", err)
 			}
+			if err := checkMakeable(e.EmbeddedDir()); err != nil {
+				return fail("let this user write there, name another place by --data-dir, or give --database-url", err)
+			}
 			return warn("to use one of your own, give --database-url",
 				"none yet: serve makes an embedded one in %s", e.EmbeddedDir())
 		}

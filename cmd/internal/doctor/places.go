@@ -141,6 +141,9 @@ func (e *examination) checkStore(ctx context.Context) finding {
 	return withinContext(ctx, remedy, func() finding {
 		dir, isLocal := e.Folder(e.DataDir)
 		if _, err := os.Stat(dir); isLocal && errors.Is(err, fs.ErrNotExist) {
+			if err := checkMakeable(dir); err != nil {
+				return fail("let this user write there, or name another place by --data-dir or --report-store", err)
+			}
 			if e.ReportStore == "" {
 				return pass("serve makes %s", dir)
 			}
