@@ -13,7 +13,7 @@ import (
 // its head names. Tables that it makes itself are free.
 func MigrationFaults(text string, contracts bool, locked []string) (faults []string) {
 	noTx := strings.Contains(text, "+goose NO TRANSACTION")
-	m := migration{noTx: noTx, contracts: contracts, locked: locked, patient: noTx}
+	m := migration{text: text, noTx: noTx, contracts: contracts, locked: locked, patient: noTx}
 	for _, statement := range statements(text) {
 		m.check(statement)
 	}
@@ -22,6 +22,7 @@ func MigrationFaults(text string, contracts bool, locked []string) (faults []str
 
 // migration is one that is being read.
 type migration struct {
+	text            string
 	noTx, contracts bool
 	locked, made    []string
 	// dropped are the indexes that a repetition would find, and that were dropped
@@ -45,7 +46,7 @@ var (
 	createOn     = regexp.MustCompile(`^CREATE (?:OR REPLACE )?(?:CONSTRAINT )?TRIGGER .* ON ` + table)
 	references   = regexp.MustCompile(`REFERENCES ([a-z_0-9]+)`)
 	long         = regexp.MustCompile(`^(LOCK|TRUNCATE|CLUSTER|VACUUM FULL|REFRESH|REINDEX)\b`)
-	contracting  = regexp.MustCompile(`^DROP (TABLE|COLUMN|TRIGGER|FUNCTION|TYPE|VIEW)|\bDROP COLUMN|\bRENAME\b|DROP CONSTRAINT|DROP DEFAULT`)
+	contracting  = regexp.MustCompile(`^DROP (TABLE|COLUMN|TRIGGER|FUNCTION|TYPE|VIEW)|\bDROP COLUMN|\bRENAME\b|DROP DEFAULT`)
 	volatile     = regexp.MustCompile(`DEFAULT [^,]*(clock_timestamp|gen_random_uuid|random|nextval|uuid_v7)\(|\bAS IDENTITY|\) STORED|\b(big|small)?serial\b`)
 	setTimeout   = regexp.MustCompile(`^SET lock_timeout (?:=|TO) 0$`)
 	resetTimeout = regexp.MustCompile(`^RESET lock_timeout$`)
@@ -93,7 +94,7 @@ func (m *migration) check(statement string) {
 	if strings.HasPrefix(statement, "DO ") {
 		m.fault("what a block does is not read here; write statements, or a migration in Go: %s", statement)
 	}
-	if contracting.MatchString(statement) && !m.contracts {
+	if m.contracting(statement) && !m.contracts {
 		m.fault("the release before may use what this takes away; a line -- contracts: says why it does not: %s", statement)
 	}
 	if on := createOn.FindStringSubmatch(statement); on != nil {
@@ -121,6 +122,21 @@ func (m *migration) check(statement string) {
 			m.fault("it changes rows without end in one transaction; do it in batches: %s", statement)
 		}
 	}
+}
+
+var (
+	dropConstraint = regexp.MustCompile(`DROP CONSTRAINT (?:IF EXISTS )?([a-z_0-9]+)`)
+	addCheck       = regexp.MustCompile(`ADD CONSTRAINT ([a-z_0-9]+) CHECK`)
+)
+
+// contracting reports whether a statement takes something away. Another condition for a CHECK is no less of it than a new
+// one, which needs no line either.
+func (m *migration) contracting(statement string) bool {
+	added := func(name string) bool {
+		return slices.ContainsFunc(addCheck.FindAllStringSubmatch(m.text, -1), func(to []string) bool { return to[1] == name })
+	}
+	return contracting.MatchString(statement) || slices.ContainsFunc(dropConstraint.FindAllStringSubmatch(statement, -1),
+		func(dropped []string) bool { return !added(dropped[1]) })
 }
 
 // concurrent checks the waits of what builds or drops an index beside writers.
