@@ -94,7 +94,7 @@ func (installation) wanted(args []string) bool {
 	return reads && !given(choices...) && !given("help", "version")
 }
 
-// becomeUser makes the process that of a user. Entries of the audit trail then name root as the one who called it,
+// becomeUser makes the process that of a user, with its supplementary groups, as systemd does. Entries of the audit trail then name root as the one who called it,
 // unless sudo did.
 func becomeUser(name string) error {
 	u, err := user.Lookup(name)
@@ -103,9 +103,10 @@ func becomeUser(name string) error {
 	}
 	uid, err := strconv.Atoi(u.Uid)
 	gid, err2 := strconv.Atoi(u.Gid)
-	err = errors.Join(err, err2)
+	groups, err3 := groupsOf(u)
+	err = errors.Join(err, err2, err3)
 	if err == nil {
-		err = syscall.Setgroups([]int{gid})
+		err = syscall.Setgroups(groups)
 	}
 	if err == nil {
 		err = syscall.Setgid(gid)
@@ -121,6 +122,19 @@ func becomeUser(name string) error {
 		err = errors.Join(err, os.Setenv(v[0], v[1]))
 	}
 	return err
+}
+
+// groupsOf returns the numbers of a user's groups, its own and the supplementary ones.
+func groupsOf(u *user.User) (groups []int, err error) {
+	ids, err := u.GroupIds()
+	for _, id := range ids {
+		group, err := strconv.Atoi(id)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group)
+	}
+	return groups, err
 }
 
 // environmentFile returns the variables of a file in the order of its lines, the last one of each name. It reads what
