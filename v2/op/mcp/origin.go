@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/net/idna"
 
 	"partnerapi/domain"
 )
@@ -37,9 +40,15 @@ func Origins(publicURL, listen string) []string {
 	return list
 }
 
-// originOf returns the origin of an address as browsers write it: in lower case, without the scheme's default port.
+// originOf returns the origin of an address as browsers write it: in lower case, an international name in ASCII, without
+// the scheme's default port.
 func originOf(u *url.URL) string {
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if name := u.Hostname(); !isASCII(name) {
+		if ascii, err := idna.Lookup.ToASCII(name); err == nil {
+			host = ascii + strings.TrimPrefix(host, strings.ToLower(name))
+		}
+	}
 	for name, port := range map[string]string{"http": ":80", "https": ":443"} {
 		if scheme == name {
 			host = strings.TrimSuffix(host, port)
@@ -48,14 +57,26 @@ func originOf(u *url.URL) string {
 	return scheme + "://" + host
 }
 
+// isASCII reports whether a text has only characters of ASCII.
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= 0x80 }) < 0
+}
+
+// pageless are schemes with which browsers open no pages with scripts of that origin.
+var pageless = []string{"ftp", "ftps", "file", "ws", "wss"}
+
 // ParseOrigin parses an origin that an operator allows, such as https://app.example.com, and returns it as browsers write
-// it. A path, a query, or * for all origins is an error.
+// it. An error is a path, a query, * for all origins, or an origin that no page has.
 func ParseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || strings.Contains(text, "*") || text != u.Scheme+"://"+u.Host {
 		return "", fmt.Errorf("%q is no origin, such as https://app.example.com", text)
 	}
-	return originOf(u), nil
+	origin := originOf(u)
+	if slices.Contains(pageless, u.Scheme) || !isASCII(origin) {
+		return "", fmt.Errorf("%q is the origin of no web page: use one such as https://app.example.com", text)
+	}
+	return origin, nil
 }
 
 // preflightSeconds is how long a browser may remember the answer to a preflight request.

@@ -304,6 +304,9 @@ func TestParseOrigin(t *testing.T) {
 		"https://app.example.com": "https://app.example.com", "HTTPS://App.Example.com:443": "", "https://App.Example.com:443": "https://app.example.com",
 		"http://localhost:6274": "http://localhost:6274", "vscode-webview://abc": "vscode-webview://abc", "https://app.example.com/": "", "*": "",
 		"https://*.example.com": "", "app.example.com": "", "null": "", "https://a@b": "", "": "",
+		"https://bücher.example": "https://xn--bcher-kva.example", "https://BÜCHER.example:443": "https://xn--bcher-kva.example",
+		"https://bücher.example:8443": "https://xn--bcher-kva.example:8443", "https://a_b.example": "https://a_b.example",
+		"https://\u0338ü.example": "", "ftp://x": "", "FTP://x": "", "ws://x": "", "file://x": "",
 	} {
 		if got, err := mcp.ParseOrigin(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q %v, want %q", text, got, err, want)
