@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -43,6 +44,12 @@ func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text st
 	switch {
 	case err != nil:
 		return db.ClientName{}, err
+	case len(found) == 0 && !partner.IsZero():
+		if elsewhere, err := d.FindClients(ctx, domain.PartnerID{}, id, text); err != nil || len(elsewhere) > 0 {
+			return db.ClientName{}, cmp.Or(err, fmt.Errorf("the client %q is not of this partner but of another one: %s", text,
+				strings.Join(pg.MapRows(elsewhere, func(c *db.ClientName) string { return c.Partner }), ", ")))
+		}
+		fallthrough
 	case len(found) == 0:
 		names, err := d.ClientNamesLike(ctx, partner, text, output.MaxEdits(domain.SortKey(text)))
 		if err != nil {

@@ -30,7 +30,9 @@ func TestAdmins(t *testing.T) {
 	c.Exec(`INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at)
 		VALUES ($1, gen_random_uuid(), 'grace@hill.example', 'viewer', now(), now() + interval '1 day')`, client)
 
-	id := strings.TrimSpace(c.must("admins", "add", "Ada@Hill.EXAMPLE", "--name= Ada Lovelace ", "--role=owner"))
+	partner := c.partner("Partner").ID.String()
+	c.must("partners", "create", "Other")
+	id := strings.TrimSpace(c.must("admins", "add", "Ada@Hill.EXAMPLE", "--name= Ada Lovelace ", "--role=owner", "--partner="+partner))
 	var added adminLine
 	c.Must(json.Unmarshal([]byte(c.must("admins", "add", "grace@hill.example", "--name=Grace", "--client="+name, "--json")), &added))
 	if added.Client == nil || *added.Client != name || *added.ClientID != client || added.Role != domain.FullRole || time.Since(added.CreatedAt.Time) > time.Hour {
@@ -54,12 +56,14 @@ func TestAdmins(t *testing.T) {
 	c.says([]string{"admins", "list"}, "EMAIL", id, "Ada Lovelace")
 
 	for says, args := range map[string][]string{
-		"already an admin of this partner": {"ADA@hill.example", "--name=A"},
+		"already an admin of this partner": {"ADA@hill.example", "--name=A", "--partner=partner"},
 		"has it already":                   {"grace@hill.example", "--name=A", "--client=" + name},
-		"email must be":                    {"no address", "--name=A"},
-		"name must":                        {"a@b.example", "--name=a\x01b"},
-		"name must not be blank":           {"a@b.example", "--name= "},
-		`no client "Nobody"`:               {"a@b.example", "--name=A", "--client=Nobody"},
+		"email must be":                    {"no address", "--name=A", "--partner=partner"},
+		"name must":                        {"a@b.example", "--name=a\x01b", "--partner=partner"},
+		"name must not be blank":           {"a@b.example", "--name= ", "--partner=partner"},
+		`"` + name + `" is not of this partner but of another one: Partner`: {"a@b.example", "--name=A", "--client=" + name, "--partner=Other"},
+		`is not of this partner`: {"a@b.example", "--name=A", "--client=" + client.String(), "--partner=Other"},
+		`no client "Nobody"`:     {"a@b.example", "--name=A", "--client=Nobody"},
 	} {
 		c.refused(false, append([]string{"admins", "add"}, args...), says)
 	}
@@ -74,6 +78,6 @@ func TestAdmins(t *testing.T) {
 	if left := c.admins(); len(left) != 0 {
 		t.Errorf("left are %q", left)
 	}
-	c.audited("admins add admin email name role", "admins add admin email name role", "admins add admin email name role",
+	c.audited("partners create partner name", "admins add admin email name role", "admins add admin email name role", "admins add admin email name role",
 		"admins remove admin", "admins remove admin", "admins remove admin")
 }

@@ -126,6 +126,9 @@ func (c renamePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
+		if other, err := database.FindPartner(ctx, d, strings.TrimSpace(c.Name)); err == nil && other != partner {
+			return fmt.Errorf("the partner %s has the name %q already", other, strings.TrimSpace(c.Name))
+		}
 		record := &domain.PartnerRecord{ID: domain.RefTo(partner), Name: domain.Give(c.Name)}
 		err = database.RunAudited(ctx, d, database.PartnerEntry("partners rename", partner, "name"), func(ctx context.Context) error {
 			return importRecord(ctx, d, records.Partners, record)
