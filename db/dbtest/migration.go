@@ -95,7 +95,7 @@ func (m *migration) check(statement string) {
 		m.fault("what a block does is not read here; write statements, or a migration in Go: %s", statement)
 	}
 	if m.contracting(statement) && !m.contracts {
-		m.fault("the release before may use what this takes away; a line -- contracts: says why it does not: %s", statement)
+		m.fault("the release before may use what this takes away; a line -- contracts: says what that is: %s", statement)
 	}
 	if on := createOn.FindStringSubmatch(statement); on != nil {
 		m.uses(on[1], statement)
