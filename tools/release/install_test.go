@@ -92,7 +92,7 @@ func (p process) start(t *testing.T, args ...string) *running {
 	for lines := bufio.NewScanner(read); lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")
 		if m := announced.FindStringSubmatch(lines.Text()); m != nil {
-			s.address = m[1] + m[2]
+			s.address = m[1] + m[2] + m[3]
 			break
 		}
 	}
@@ -106,8 +106,9 @@ func (p process) start(t *testing.T, args ...string) *running {
 	return s
 }
 
-// announced matches what serve says of its address, and work of that of its metrics.
-var announced = regexp.MustCompile(`serves v2 release .* at http://(\S+)|health and metrics are served".*"address":"([^"]+)"`)
+// announced matches what serve says of its address, in words or in its log, and work of that of its metrics.
+var announced = regexp.MustCompile(
+	`serves v2 release .* at http://(\S+)|"serving".*"address":"http://([^"]+)"|health and metrics are served".*"address":"([^"]+)"`)
 
 // stop asks the process to end as systemd does, and wants it to do so.
 func (s *running) stop(t *testing.T) {
