@@ -228,7 +228,8 @@ func stageManagers(ctx context.Context, c *db.Change, client domain.ClientID) er
 		WITH latest AS MATERIALIZED (
 			SELECT d.object_id, d.user_id, coalesce(s.account, d.account) AS account
 			FROM directory_accounts AS d
-			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
+			LEFT JOIN LATERAL (SELECT s.account FROM sync_accounts AS s
+				WHERE s.client_id = d.client_id AND s.object_id = d.object_id OFFSET 0) AS s ON true
 			WHERE d.client_id = ?0 AND (EXISTS ( -- otherwise nothing has changed
 				SELECT 1 FROM sync_accounts WHERE client_id = ?0 AND account IS NOT NULL
 			) OR EXISTS ( -- a run since the last completed one has applied a part
@@ -269,7 +270,8 @@ func stageAgain(ctx context.Context, c *db.Change, client domain.ClientID) error
 		WHERE sync_accounts.phase = ?1`, client, phaseUnchanged))
 }
 
-// guard returns the reason why the guard stops a run that applies the staged accounts, or "" if it does not.
+// guard returns the reason why the guard stops a run that applies the staged accounts, or "" if it does not. It looks up
+// the staged account of each account, as batch.read does: a join would be planned for few of them.
 func guard(ctx context.Context, c *db.Change, client domain.ClientID) (refusal string, err error) {
 	type counts struct{ Leaving, WithoutEmail, Users, Kept int }
 	n, err := pg.One[counts](ctx, c, "count who would be deactivated", pg.SQL(`
@@ -279,7 +281,8 @@ func guard(ctx context.Context, c *db.Change, client domain.ClientID) (refusal s
 			SELECT s.account, o.kept, s.phase > ?1 AND NOT `+wantedSQL("s.account")+` AND NOT o.kept AS leaves
 			FROM directory_accounts AS d JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
 			CROSS JOIN LATERAL (SELECT 'status' = ANY(u.overrides) AS kept) AS o
-			LEFT JOIN sync_accounts AS s ON s.client_id = d.client_id AND s.object_id = d.object_id
+			LEFT JOIN LATERAL (SELECT s.account, s.phase FROM sync_accounts AS s
+				WHERE s.client_id = d.client_id AND s.object_id = d.object_id OFFSET 0) AS s ON true
 			WHERE d.client_id = ?0 AND u.status = 'active'
 		) AS a`, client, phaseUnchanged))
 	if err != nil || !domain.SyncGuarded(n.Leaving, n.Users, n.Kept) {
