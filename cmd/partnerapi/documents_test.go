@@ -24,7 +24,7 @@ var (
 	// ofNumbers are the lines about commands of version 1.
 	ofNumbers = regexp.MustCompile(`(?m)^.*(idmap|partnerapi v1 |partnerapi parity).*\n`)
 	// others are lines of programs, and of SQL, that take the name as an argument.
-	others  = regexp.MustCompile(`(?m)^(install|tar|kubectl create|helm|ALTER DEFAULT PRIVILEGES) .*\n`)
+	others  = regexp.MustCompile(`(?m)^(install|tar|systemctl|kubectl create|helm|ALTER DEFAULT PRIVILEGES) .*\n`)
 	invoked = regexp.MustCompile(`(?:^|[\s(/])partnerapi((?: [^\s;&<>()#]+)+)`)
 )
 
