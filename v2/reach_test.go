@@ -256,7 +256,7 @@ func TestUnknownRoutes(t *testing.T) {
 		t.Errorf("HEAD answers %d %s", head.Status, head.Body)
 	}
 	sends := "/v2/clients/" + w.client.ID.String() + "/phishing/sends"
-	if head := w.Do("HEAD", sends, w.tenant.Key, nil); head.Status != 404 || len(head.Body) != 0 {
+	if head := w.Do("HEAD", sends, w.tenant.Key, nil); head.Status != 405 || len(head.Body) != 0 {
 		t.Errorf("HEAD of what cannot be read answers %d %s", head.Status, head.Body)
 	}
 	if r := w.Do("GET", "/elsewhere", "", nil); r.Status != 404 || r.Header.Get("X-Ratelimit-Limit") != "" {

@@ -66,6 +66,10 @@ func (s *Surface) refuseMethods(set *op.Set, release op.Release) {
 		for _, method := range methods {
 			if !slices.Contains(declared[path], method) {
 				s.group.Handle(method, path, func(c *gin.Context) {
+					if slices.ContainsFunc(c.Params, func(p gin.Param) bool { return p.Value == "" }) { // as in /clients//admins
+						s.edge.noRoute(c)
+						return
+					}
 					c.Header("Allow", strings.Join(allowed, ", "))
 					s.serve(c, "unknown", func(*gin.Context) error { return refusal })
 				})
