@@ -62,22 +62,10 @@ func (t *tool) parseArguments(arguments []byte, structured bool) *callParts {
 // what counts as absent in them; so are unknown members, if the operation has a body. An error means that the object is
 // not valid JSON.
 func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for dec.PeekKind() != '}' {
-		token, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
+	return eachMember(dec, func(name string, value jsontext.Value) {
 		arg, known := t.arguments[name]
 		if t.input.omits(name, value) || arg.in == inResult && isEmptyList(value) {
-			continue
+			return
 		}
 		known = known && (arg.in != inResult || !p.structured) // a structured result has all fields
 		switch {
@@ -90,13 +78,11 @@ func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
 			p.fault(name, "must be given once")
 		default:
 			p.given[name] = true
-			if p.setParameter(name, arg, value); arg.in == inResult && t.checkFields(p) {
-				p.fields = outermost(p.fields)
+			if p.setParameter(name, arg, value); arg.in == inResult {
+				t.selectFields(p)
 			}
 		}
-	}
-	_, err := dec.ReadToken()
-	return err
+	})
 }
 
 // shape is what an input schema says of a value.
@@ -281,53 +267,44 @@ func splitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }
 
-// outermost returns the paths of fields without repetitions: each once, and none within another one, which shows it. So
-// no choice of fields makes a page larger than its JSON. There are at most maxFields different paths, however many are
-// named.
-func outermost(paths []string) []string {
-	var distinct, out []string
-	for _, path := range paths {
-		if !slices.Contains(distinct, path) {
-			distinct = append(distinct, path)
-		}
-	}
-	for _, path := range distinct {
-		shows := func(other string) bool { return strings.HasPrefix(path, other+".") }
-		if !slices.ContainsFunc(distinct, shows) {
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
 // maxFields bounds the different fields that a call requests: an object that may have any fields has any number.
 const maxFields = 100
 
-// checkFields reports whether rows have all requested fields. It adds a fault for the first that they do not have, and
-// for more than maxFields.
-func (t *tool) checkFields(p *callParts) bool {
+// selectFields reduces the requested fields to each once, and none within another one, which shows it. So no choice of
+// fields makes a page larger than its JSON. It adds a fault for the first field that rows do not have, and for more than
+// maxFields.
+func (t *tool) selectFields(p *callParts) {
 	distinct := map[string]bool{}
 	for _, name := range p.fields {
 		if distinct[name] = true; len(distinct) > maxFields {
 			p.fault(fieldsArgument, fmt.Sprintf("must name at most %d fields", maxFields))
-			return false
+			return
 		}
 		if !t.hasField(name) {
 			known := slices.Sorted(maps.Keys(t.fields))
 			known = slices.DeleteFunc(known, func(path string) bool { return strings.HasSuffix(path, ".") })
 			p.fault(fieldsArgument, fmt.Sprintf("%q is no field; there are %s", domain.Cut(name, 100), strings.Join(known, ", ")))
-			return false
+			return
 		}
 	}
-	return true
+	p.fields = slices.DeleteFunc(p.fields, func(name string) bool {
+		isFirst := distinct[name]
+		distinct[name] = false // the name stays a key
+		return !isFirst || hasParent(name, func(path string) bool { _, named := distinct[path]; return named })
+	})
+}
+
+// hasParent reports whether a path of a field is within a path for which is returns true: risk.score is within risk.
+func hasParent(path string, is func(path string) bool) bool {
+	for i, c := range path {
+		if c == '.' && is(path[:i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasField reports whether rows have a field, or may have it: as a member of an object that may have any.
 func (t *tool) hasField(name string) bool {
-	for i, c := range name {
-		if c == '.' && t.fields[name[:i+1]] {
-			return true
-		}
-	}
-	return t.fields[name]
+	return t.fields[name] || hasParent(name, func(path string) bool { return t.fields[path+"."] })
 }

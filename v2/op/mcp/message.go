@@ -65,20 +65,8 @@ func invalidMessage(text string) error {
 // readMembers reads the members of the message, and adds what is wrong with the envelope to faults. An error means that
 // the text is not JSON.
 func (m *Message) readMembers(dec *jsontext.Decoder, faults *[]string) error {
-	if _, err := dec.ReadToken(); err != nil { // {
-		return err
-	}
 	given := map[string]bool{}
-	for dec.PeekKind() != '}' {
-		token, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
+	err := eachMember(dec, func(name string, value jsontext.Value) {
 		fault := m.set(name, value, int(dec.InputOffset())-len(value))
 		if given[name] && (name == "jsonrpc" || name == "method" || name == "id") {
 			fault = name + " must be given once"
@@ -90,12 +78,36 @@ func (m *Message) readMembers(dec *jsontext.Decoder, faults *[]string) error {
 			*faults = append(*faults, fault)
 		}
 		given[name] = true
+	})
+	if err != nil {
+		return err
 	}
 	if !given["jsonrpc"] {
 		*faults = append(*faults, wrongVersion)
 	}
 	if !given["method"] && !given["result"] && !given["error"] {
 		*faults = append(*faults, "method is required")
+	}
+	return nil
+}
+
+// eachMember reads the object that is the next value of dec, and calls read for each member. The value is valid until the
+// next read. An error means that the object is not valid JSON.
+func eachMember(dec *jsontext.Decoder, read func(name string, value jsontext.Value)) error {
+	if _, err := dec.ReadToken(); err != nil { // {
+		return err
+	}
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		read(name, value)
 	}
 	_, err := dec.ReadToken() // }
 	return err
