@@ -235,7 +235,8 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 	case conflict.Admin:
 		return domain.MessageID{}, adminExists
 	case conflict.Invite:
-		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client")
+		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client",
+			domain.FieldError{Field: "email", Message: "has an open invite to this client already"})
 	}
 
 	partner := domain.CallerFrom(ctx).Partner

@@ -84,20 +84,26 @@ func Open(url string, opts ...Option) (*DB, error) {
 func NewID[K domain.Kind]() domain.ID[K] { return pg.NewID[K]() }
 
 var (
-	userExists  = domain.ErrConflict("user", "a user with this email already exists for this client")
-	adminExists = domain.ErrConflict("admin", "this email is already an admin of this client")
+	userExists = domain.ErrConflict("user", "a user with this email already exists for this client",
+		domain.FieldError{Field: "email", Message: "is in use by another user of this client"})
+	adminExists = domain.ErrConflict("admin", "this email is already an admin of this client",
+		domain.FieldError{Field: "email", Message: "is in use by an admin of this client"})
 )
 
 // clashes are the errors that callers get for violated unique constraints, by the name of the constraint.
 var clashes = map[string]*domain.Error{
-	"partners_name_unique":   domain.ErrConflict("partner", "a partner with this name already exists"),
-	"clients_name_unique":    domain.ErrConflict("client", "a client with this name already exists"),
+	"partners_name_unique": domain.ErrConflict("partner", "a partner with this name already exists"),
+	"clients_name_unique": domain.ErrConflict("client", "a client with this name already exists",
+		domain.FieldError{Field: "name", Message: "is in use by another client"}),
 	"users_email_unique":     userExists,
 	"users_email_key_unique": userExists,
 	"collections_name_unique": domain.ErrConflict("collection",
-		"a collection with this name already exists for this client"),
+		"a collection with this name already exists for this client",
+		domain.FieldError{Field: "name", Message: "is in use by another collection of this client"}),
 	"framework_assignments_unique": domain.ErrConflict("framework assignment",
-		"this framework is assigned to this audience already"),
+		"this framework is assigned to this audience already",
+		domain.FieldError{Field: "framework_id", Message: "is assigned to this audience already"},
+		domain.FieldError{Field: "audience", Message: "has this framework already"}),
 	"admins_client_email_unique": adminExists,
 	"admins_email_key_unique":    adminExists,
 	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is queued or running already"),

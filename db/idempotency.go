@@ -168,9 +168,10 @@ func (d *DB) Reserve(
 
 // errStillRunning returns the Conflict of a request while another one with its key is in progress.
 func errStillRunning() error {
-	return &domain.Error{
-		Code: domain.Conflict, Message: "a request with this Idempotency-Key is still running", RetryAfter: time.Second,
-	}
+	e := domain.ErrConflict("", "a request with this Idempotency-Key is still running",
+		domain.FieldError{Field: "Idempotency-Key", Message: "belongs to a request that is still running"})
+	e.RetryAfter = time.Second
+	return e
 }
 
 // keyLock is a statement that locks an Idempotency-Key until the end of the transaction, and returns whether it did.
@@ -204,7 +205,8 @@ func (d *DB) lockOutcome(
 	case rows[0].Status == reserved && !rows[0].CreatedAt.After(d.Now().Add(-domain.ReservedFor)):
 		return nil, nil // the process that reserved the key died
 	case !rows[0].isOf(request):
-		return nil, domain.ErrConflict("", "this Idempotency-Key was used with another request")
+		return nil, domain.ErrConflict("", "this Idempotency-Key was used with another request",
+			domain.FieldError{Field: "Idempotency-Key", Message: "was used with another request"})
 	default:
 		return &rows[0], nil
 	}

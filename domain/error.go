@@ -33,7 +33,7 @@ const (
 type Error struct {
 	Code    Code
 	Message string
-	// Fields are the errors of the wrong parts of the request, if any.
+	// Fields are the parts of the request that are wrong, or that conflict with an object, if any.
 	Fields []FieldError
 	// Object is the noun (ID.Noun) of the object that was not found or has a conflict. A version of the API with other
 	// statuses than v2 uses it to distinguish the cases.
@@ -53,7 +53,7 @@ var ErrMoving = errors.New("its partner is being handed over to another cell")
 type FieldError struct {
 	// Field is the name of a parameter, or the path of a member of the body, as in user_ids[3].
 	Field   string `json:"field" doc:"Name of a parameter, or path of a member of the body, such as user_ids[3]."`
-	Message string `json:"message" doc:"What is wrong with it."`
+	Message string `json:"message" doc:"What is wrong with it, or what it conflicts with."`
 }
 
 // Error returns the code, the message and the cause, for logs.
@@ -93,9 +93,10 @@ func ErrNotFound(noun string) *Error {
 // ErrForbidden returns the error for a request that the key is not allowed to make.
 func ErrForbidden(message string) *Error { return &Error{Code: Forbidden, Message: message} }
 
-// ErrConflict returns the error for a request that is in conflict with the state of an object, by its noun.
-func ErrConflict(noun, message string) *Error {
-	return &Error{Code: Conflict, Object: noun, Message: message}
+// ErrConflict returns the error for a request that is in conflict with the state of an object, by its noun. fields are
+// the parts of the request that conflict; none if no other value of a field would help (decisions 3.2).
+func ErrConflict(noun, message string, fields ...FieldError) *Error {
+	return &Error{Code: Conflict, Object: noun, Message: message, Fields: fields}
 }
 
 // ErrInvalid returns the error for a request in which one part is wrong.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"partnerapi/domain"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/ginop"
@@ -54,10 +55,10 @@ const aboutEnd = `
 	`when that is announced, and ` + "`Link`" + ` with ` + "`rel=\"deprecation\"`" + ` where to read what to call in its place.`
 
 // failureOf returns the example body of an error. v1 has no list of invalid fields: its message names them, so the
-// example of an error with fields has such a message.
+// example of an invalid request has such a message.
 func failureOf(f openapi.Failure) any {
 	message := f.Message
-	if len(f.Fields) > 0 {
+	if f.Code == domain.InvalidRequest {
 		message = "limit must be an integer"
 	}
 	return Error{Status: f.Status, Error: f.Code, Message: message, RequestID: openapi.ExampleRequestID}

@@ -27,13 +27,14 @@ var noClient = domain.Error{Code: domain.Forbidden, Message: "this key has no ac
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
 // translateError translates an error of v2. A client that was not found becomes noClient, which is Forbidden. If
-// fields are wrong, the message names each, by its name in v1, with what is wrong with it.
+// fields are wrong, the message names each, by its name in v1, with what is wrong with it. The message of a Conflict
+// stays.
 func (r *route) translateError(e *domain.Error) *domain.Error {
 	out := *e
 	if e.Code == domain.NotFound && e.Object == (domain.ClientID{}).Noun() {
 		out = noClient
 	}
-	if len(e.Fields) == 0 {
+	if len(e.Fields) == 0 || e.Code == domain.Conflict {
 		return &out
 	}
 

@@ -19,22 +19,22 @@ func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoCo
 		case len(results) == 0:
 			return domain.ErrNotFound(in.Path.ResultID.Noun())
 		case !results[0].Cancelled():
-			return domain.ErrConflict("", cancelRefusal(results[0].Status))
+			return errNotCancelled(results[0].Status)
 		}
 		return nil
 	})
 	return &op.NoContent{}, err
 }
 
-// cancelRefusal returns the reason why a mail whose result has the status could not be cancelled.
-func cancelRefusal(s domain.ResultStatus) string {
+// errNotCancelled returns the Conflict of an email whose result has the status, so that it could not be cancelled.
+func errNotCancelled(s domain.ResultStatus) error {
 	switch s {
 	case domain.ResultScheduled: // not cancelled: it has a lease, or an attempt without a response
-		return "the mail is being sent"
+		return domain.ErrConflict("", "the mail is being sent")
 	case domain.ResultFailed:
-		return "the mail failed: it will not be sent"
+		return domain.ErrConflict("", "the mail failed: it will not be sent")
 	}
-	return "the mail was sent"
+	return domain.ErrConflict("", "the mail was sent")
 }
 
 func (a *API) cancelSends(ctx context.Context, in *api.CancelSendsInput) (*api.SendsCancelled, error) {

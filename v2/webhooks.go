@@ -89,10 +89,10 @@ func (a *API) decryptSecrets(ctx context.Context, h *outbox.Webhook) ([]string, 
 	for i := range sealed {
 		plain, err := a.sealer.Open(sealed[i], domain.WebhookSecretContext(h.ID))
 		if err != nil {
-			return nil, &domain.Error{
-				Code: domain.Conflict, Object: h.ID.Noun(), Cause: err,
-				Message: "the secret of this webhook cannot be decrypted with the service's encryption key: give it a new one",
-			}
+			e := domain.ErrConflict(h.ID.Noun(),
+				"the secret of this webhook cannot be decrypted with the service's encryption key: give it a new one")
+			e.Cause = err
+			return nil, e
 		}
 		texts[i] = string(plain)
 	}

@@ -189,9 +189,10 @@ var failures = []Failure{
 		"no such client, or this key has no access to it", nil},
 	{http.StatusRequestTimeout, domain.RequestTimeout, "`request_timeout`: the body did not arrive in time.",
 		"the body did not arrive in time; send the request again", nil},
-	{http.StatusConflict, domain.Conflict, "`conflict`: what is asked for clashes with what there is, or the " +
-		"`Idempotency-Key` was used for another request. With `Retry-After`, an earlier request with this key is still running.",
-		"a client with this name exists already", nil},
+	{http.StatusConflict, domain.Conflict, "`conflict`: the request conflicts with the state of an object, or the " +
+		"`Idempotency-Key` was used for another request. `fields` names what conflicts, such as `email`, `name` or " +
+		"`Idempotency-Key`, if it is something in the request. With `Retry-After`, an earlier request with this key is still running.",
+		"a client with this name already exists", []domain.FieldError{{Field: "name", Message: "is in use by another client"}}},
 	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
 		"the body is larger than 1 MiB", nil},
 	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names a coding, such as " +
