@@ -29,6 +29,8 @@ type Reader struct {
 	UUIDs bool
 	// Includes reports whether a member is known whose tag since has the text; nil if all members are.
 	Includes func(since string) bool
+	// Fixed reports whether an unknown member of the object is one that cannot be changed; nil if none is.
+	Fixed func(name string) bool
 	// Skip is the name of an unknown member of the object that is no fault, but is given; empty for none.
 	Skip string
 }
@@ -142,6 +144,8 @@ func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error)
 			r.fault("must be given once")
 		case name == r.Skip && name != "" && r.dec.StackDepth() == 1:
 			given[name] = true
+		case !r.Lenient && r.Fixed != nil && r.dec.StackDepth() == 1 && r.Fixed(name):
+			r.fault("cannot be changed")
 		case !r.Lenient:
 			r.fault("is unknown")
 		}

@@ -37,6 +37,8 @@ type Input struct {
 	// dryRun is the index of the body's member dry_run; nil if there is none.
 	dryRun []int
 	rules  *rule.Rules
+	// creation is the input of the operation that creates what this one changes (Set.InputOf); nil if it is not known.
+	creation *Input
 }
 
 // Param is one parameter of a path or a query.

@@ -27,8 +27,9 @@ func (e *Edge) Mount(engine *gin.Engine, set *op.Set, release op.Release) *Surfa
 	places := locations(set)
 	for _, o := range set.All() {
 		if o.Meta().Since <= release {
+			described := set.InputOf(o)
 			s.Handle(o.Meta().Method, o.Meta().Path, o.Meta().ID, func(c *gin.Context) error {
-				return s.run(c, o, places[o.Meta().ID])
+				return s.run(c, o, described, places[o.Meta().ID])
 			})
 		}
 	}
@@ -78,15 +79,15 @@ func (s *Surface) refuseMethods(set *op.Set, release op.Release) {
 	}
 }
 
-// run answers a request to an operation: it checks the scope, decodes the input, runs the operation and writes its
-// outcome. place says where the objects that it creates are; its path is empty if the response has no Location.
-func (s *Surface) run(c *gin.Context, o op.Operation, place objectPlace) error {
+// run answers a request to an operation: it checks the scope, decodes the input, which described describes, runs the
+// operation and writes its outcome. place says where the objects that it creates are; its path is empty if the response has no Location.
+func (s *Surface) run(c *gin.Context, o op.Operation, described *op.Input, place objectPlace) error {
 	e := s.edge
 	if err := op.Authorize(c.Request.Context(), o.Meta()); err != nil {
 		return err
 	}
 
-	in, body, err := Decode(c, o.Input(), o.New(), false /* lenient */)
+	in, body, err := Decode(c, described, o.New(), false /* lenient */)
 	if err != nil {
 		return err
 	}

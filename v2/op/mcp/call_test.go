@@ -79,7 +79,7 @@ func TestParity(t *testing.T) {
 func TestWrongArguments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	client := `{"client_id":"` + w.client.ID.String() + `"`
+	client, user := `{"client_id":"`+w.client.ID.String()+`"`, `{"user_id":"`+w.user.ID.String()+`"`
 	for _, c := range []struct{ tool, arguments, faults string }{
 		{"clients_list", `{"unknown":1}`, "unknown is unknown"},
 		{"clients_list", `{"unknown":1,"limit":"x","sort":3}`, "unknown is unknown, limit must be an integer"},
@@ -95,6 +95,8 @@ func TestWrongArguments(t *testing.T) {
 		{"clients_update", client + `,"clear":"industry"}`, "clear must be an array of strings"},
 		{"clients_update", client + `,"clear":[]}`, "body must name at least one field to change"},
 		{"clients_create", `{"name":"a","clear":["industry"]}`, "clear is unknown"},
+		{"users_update", user + `,"email":"a@example.com","collection_ids":[],"shoes":1}`, "email cannot be changed, collection_ids cannot be changed, shoes is unknown"},
+		{"reports_create", client + `,"type":"phishing_overview","period":{"start_on":null,"end_on":null}}`, "period.start_on is required, period.end_on is required"},
 		{"training_remind", client + `,"user_ids":[null]}`, "user_ids[0] must not be null"},
 		{"clients_get", `{"client_id":["a"]}`, "client_id must be a string"},
 		{"clients_list", `{"limit":1.5}`, "limit must be an integer"},
