@@ -42,8 +42,9 @@ func (r *route) translateError(e *domain.Error) *domain.Error {
 	for i, fault := range e.Fields {
 		name := r.v1Name(fault.Field)
 		message := fault.Message
-		if other, ok := strings.CutPrefix(message, "must be before "); ok && r.Fields[other] != "" { // another field
-			message = "must be before " + r.Fields[other]
+		const notAfter = "must not be after "
+		if other, ok := strings.CutPrefix(message, notAfter); ok && r.Fields[other] != "" { // another field
+			message = notAfter + r.Fields[other]
 		}
 		faults[i] = name + " " + message
 	}

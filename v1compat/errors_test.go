@@ -251,8 +251,8 @@ func (s *scene) badParts() map[string]map[int][]bad {
 			404: {{policies + "/2147483647/users", "", noPolicy}, {policies + "/" + s.foreignPolicy + "/users", "", noPolicy}},
 		},
 		"exposures": {403: {{"/v1/clients/" + s.number(s.sibling) + "/darkweb/exposures", "", "Dark Web Monitoring is not enabled for this client"}}, 400: append(badWindow(exposures), bad{exposures + "?start=0000-01-01T00:00:00Z", "", "start" + notMoment}, bad{exposures + "?start=x", "", "start" + notMoment}, bad{exposures + "?start=2026-02-30", "", "start" + notMoment},
-			bad{exposures + "?end=x", "", "end" + notMoment}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must be before end"},
-			bad{exposures + "?start=2026-02-01T00:00:01Z&end=2026-02-01T00:00:00Z", "", "start must be before end"})},
+			bad{exposures + "?end=x", "", "end" + notMoment}, bad{exposures + "?start=2026-02-02&end=2026-02-01", "", "start must not be after end"},
+			bad{exposures + "?start=2026-02-01T00:00:01Z&end=2026-02-01T00:00:00Z", "", "start must not be after end"})},
 		"reports": {400: append(badWindow(client+"/reports"), bad{"/v1/clients/0/reports", "", "client_id" + notNumber})},
 		"download-report": {
 			400: append(badWindow(client+"/reports/"+s.report), bad{client + "/reports/0", "", "report_id" + notNumber}, bad{client + "/reports/007", "", "report_id" + notNumber},
@@ -330,7 +330,7 @@ var documented = map[string]map[int][]string{
 	"remove-collection-member": {404: {"no such collection"}},
 	"policy-users":             {400: {"status must be one of"}, 404: {"no such policy"}},
 	"exposures": {
-		400: {"start must be a timestamp", "end must be a timestamp", "start must be before end"}, 403: {"Dark Web Monitoring is not enabled"},
+		400: {"start must be a timestamp", "end must be a timestamp", "start must not be after end"}, 403: {"Dark Web Monitoring is not enabled"},
 	},
 	"sentemails": {
 		400: {"body must be", "user_infima_id must be", "email_address must be", "message_types", "start_time must be", "user_infima_id is required"},

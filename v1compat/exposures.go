@@ -87,7 +87,11 @@ func (f *Facade) addExposureRoutes() {
 }
 
 func fillListExposures(in *listExposures, out *api.ListDarkWebUsersInput) {
-	out.Query.Since, out.Query.Until = in.Query.Start.startTime(), in.Query.End.endTime()
+	since, until := in.Query.Start.startTime(), in.Query.End.endTime()
+	if since != nil && until != nil && !since.Time.Before(until.Time) { // the start is after the end, which v1 includes
+		until = in.Query.End.startTime() // before since, so that v2 rejects them
+	}
+	out.Query.Since, out.Query.Until = since, until
 }
 
 func toExposureCount(u api.DarkWebUser) ExposureCount {

@@ -32,12 +32,13 @@ func (a *API) listEmails(
 	return u.SentEmails(ctx, filter, w)
 }
 
-// newPeriod returns the period between two bounds, of which either may be nil. It returns InvalidRequest if both are
-// given and since is not before until. prefix is that of the names of their parameters, such as completed_.
+// newPeriod returns the period between two bounds, of which either may be nil. Nothing is in a period whose bounds are
+// equal. newPeriod returns InvalidRequest if since is after until. prefix is that of the names of their parameters, such
+// as completed_.
 func newPeriod(prefix string, since, until *domain.Time) (domain.Period, error) {
 	p := domain.Period{Since: toTime(since), Until: toTime(until)}
-	if p.Since != nil && p.Until != nil && !p.Since.Before(*p.Until) {
-		return p, domain.ErrInvalid(prefix+"since", "must be before "+prefix+"until")
+	if p.Since != nil && p.Until != nil && p.Since.After(*p.Until) {
+		return p, domain.ErrInvalid(prefix+"since", "must not be after "+prefix+"until")
 	}
 	return p, nil
 }

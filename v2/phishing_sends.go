@@ -57,14 +57,15 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	return out, t.ScheduleResults(ctx, c, results)
 }
 
-// dedupe returns the ids in their order, each once.
-func dedupe[K domain.Kind](ids []domain.ID[K]) []domain.ID[K] {
-	seen := make(map[domain.ID[K]]bool, len(ids))
-	var list []domain.ID[K]
-	for _, id := range ids {
-		if !seen[id] {
-			seen[id] = true
-			list = append(list, id)
+// dedupe returns the values in their order, each once. Arrays of bodies keep their repeated values until then, because
+// errors name values by their places in the array as it was sent (decisions 2.5).
+func dedupe[T comparable](values []T) []T {
+	seen := make(map[T]bool, len(values))
+	list := values[:0:0] // nil for nil
+	for _, value := range values {
+		if !seen[value] {
+			seen[value] = true
+			list = append(list, value)
 		}
 	}
 	return list

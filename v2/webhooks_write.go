@@ -45,7 +45,7 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 	caller := domain.CallerFrom(ctx)
 	w := domain.Webhook{
 		ID: db.NewID[domain.WebhookKind](), Partner: caller.Partner, Key: caller.Key, URL: in.Body.URL,
-		Events: in.Body.Events, Clients: in.Body.ClientIDs, Description: in.Body.Description,
+		Events: dedupe(in.Body.Events), Clients: dedupe(in.Body.ClientIDs), Description: in.Body.Description,
 		Status: domain.WebhookActive,
 	}
 	secret, sealed, err := a.newSecret(w.ID)
@@ -53,7 +53,7 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 		return nil, err
 	}
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := a.checkWebhookClients(ctx, w.Key, w.Clients); err != nil { // again: prepare had no transaction
+		if err := a.checkWebhookClients(ctx, w.Key, in.Body.ClientIDs); err != nil { // again: prepare had no transaction
 			return err
 		}
 		w.CreatedAt, w.UpdatedAt = c.At, c.At
@@ -114,12 +114,14 @@ func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.We
 	return w, domain.Apply(status, &w.Status) || changed
 }
 
-// applyList sets target to a list if that is given and differs, and reports whether it did.
+// applyList sets target to the values of a list, each once, if the list is given and they differ. It reports whether it
+// did.
 func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
-	if !p.Given || slices.Equal(p.Value, *target) {
+	values := dedupe(p.Value)
+	if !p.Given || slices.Equal(values, *target) {
 		return false
 	}
-	*target = p.Value
+	*target = values
 	return true
 }
 

@@ -278,8 +278,6 @@ func faultMessage(fault validator.FieldError, blankMessage string) string {
 		return "must not be before 1970"
 	case "past":
 		return "must not be in the future"
-	case "unique":
-		return "must hold no item twice"
 	case "enum":
 		if enum, ok := fault.Value().(Enum); ok {
 			return EnumMessage(enum)

@@ -86,8 +86,8 @@ type GetWebhookInput struct{ Path WebhookPath }
 type CreateWebhookInput struct {
 	Body struct {
 		URL         string             `json:"url" validate:"filled,max=2000,endpoint" doc:"An https address on the internet: without user name and fragment, on the port 443 or one from 1024 on."`
-		Events      []domain.EventType `json:"events" validate:"required,min=1,max=100,unique,dive,enum" doc:"The kinds of events to deliver, each once."`
-		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500,unique" doc:"The clients that the subscription is limited to. Left out or empty, all that the key reaches."`
+		Events      []domain.EventType `json:"events" validate:"required,min=1,max=100,dive,enum" doc:"The kinds of events to deliver. A repeated one counts once."`
+		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500" doc:"The clients that the subscription is limited to; a repeated one counts once. Left out or empty, all that the key reaches."`
 		Description *string            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for."`
 	}
 }
@@ -105,8 +105,8 @@ type UpdateWebhookInput struct {
 	Path WebhookPath
 	Body struct {
 		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The https address to deliver to, with the rules of creation."`
-		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=100,unique,dive,enum" doc:"The new list of events, which replaces the old one. Each kind once."`
-		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500,unique" doc:"The new list of clients, which replaces the old one. Empty for all that the webhook's API key reaches."`
+		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=100,dive,enum" doc:"The new list of events, which replaces the old one. A repeated one counts once."`
+		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated one counts once. Empty for all that the webhook's API key reaches."`
 		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
 		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"Pausing drops the deliveries that wait. What happens until the webhook is active again is not delivered later. active also revives a disabled webhook."`
 	}

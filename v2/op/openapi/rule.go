@@ -127,7 +127,6 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 		return nil
 	},
 	"name":        noEffect,
-	"unique":      func(s *openapi3.Schema, _ string) error { s.UniqueItems = true; return nil },
 	"between":     setRange,
 	"min":         setMinimum,
 	"max":         setMaximum,
