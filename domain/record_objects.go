@@ -94,8 +94,8 @@ type UserRecord struct {
 	Email             Optional[string]                `json:"email" rule:"new" validate:"omitnil,email,max=254"`
 	FirstName         Optional[string]                `json:"first_name" validate:"omitnil,name,max=200"`
 	LastName          Optional[string]                `json:"last_name" validate:"omitnil,name,max=200"`
-	Department        Optional[*string]               `json:"department" validate:"omitnil,max=500"`
-	JobTitle          Optional[*string]               `json:"job_title" validate:"omitnil,max=500"`
+	Department        Optional[*string]               `json:"department" validate:"omitnil,max=500,trim"`
+	JobTitle          Optional[*string]               `json:"job_title" validate:"omitnil,max=500,trim"`
 	ManagerEmail      Optional[*string]               `json:"manager_email" validate:"omitnil,email,max=254"`
 	Role              Optional[Role]                  `json:"role"`
 	PreferredLanguage Optional[Language]              `json:"preferred_language" row:"Language"`

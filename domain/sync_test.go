@@ -25,6 +25,11 @@ func TestAccountRecord(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("the record is\n%s\nnot\n%s", got, want)
 	}
+	spaced := domain.DirectoryAccount{Department: domain.Give(" \u00a0Sales\t"), JobTitle: domain.Give(" \u00a0")}
+	record := spaced.Record()
+	if u := (domain.User{JobTitle: new("Clerk")}).WithAccount(&record, domain.FromGoogle, "a@b.example"); u.JobTitle != nil || *u.Department != "Sales" {
+		t.Errorf("the user has the department %q and the title %v, want Sales and none", *u.Department, u.JobTitle)
+	}
 	for text, valid := range map[string]bool{
 		"a@b.example": true, "a@b.example" + strings.Repeat(" ", 300) + "x": false, "a\xff@b.example": false,
 		"a@" + strings.Repeat("b", 60) + strings.Repeat("."+strings.Repeat("c", 60), 4): false, "": false, "nobody": false,

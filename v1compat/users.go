@@ -56,8 +56,8 @@ type createUser struct {
 		Email             string                            `json:"email" validate:"filled,max=254,email" doc:"The user's address, unique within the client. Kept in lower case."`
 		FirstName         string                            `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
 		LastName          string                            `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
-		Department        string                            `json:"department,omitzero" validate:"max=500" doc:"Department."`
-		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500" doc:"Job title."`
+		Department        string                            `json:"department,omitzero" validate:"max=500,trim" doc:"Department."`
+		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500,trim" doc:"Job title."`
 		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email" doc:"Address of the user's manager."`
 		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. Given, a later directory sync leaves it. Left out, it is classified from job title, department and email."`
 		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and mails; en when left out."`

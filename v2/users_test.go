@@ -56,6 +56,37 @@ func TestNewUser(t *testing.T) {
 	w.User(w.tenant, w.Client(w.tenant, "Other").ID, "new.user@example.com")
 }
 
+// TestDepartmentsAreTrimmed verifies that departments and job titles are stored without white space around them, that
+// blank ones are null, and that another spelling of the same one changes nothing.
+func TestDepartmentsAreTrimmed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	for _, field := range []string{"department", "job_title"} {
+		for sent, want := range map[string]any{
+			"Sales": "Sales", " \u00a0Sales\t\r\n": "Sales", "Field  Sales": "Field  Sales", "": nil, " \u00a0\u3000\t": nil,
+			" a\u0007b ": "a\u0007b", "\u200b": "\u200b", strings.Repeat(" ", 500) + "x": "x",
+		} {
+			email := fmt.Sprintf("new%d@example.com", w.sampled.Add(1))
+			created := w.Do("POST", w.usersPath(), w.tenant.Key, map[string]any{"email": email, field: sent}).Want(201)
+			if got := created.Field(field); got != want {
+				t.Errorf("POST: %s %q became %v, want %v", field, sent, got, want)
+			}
+			w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: "Another"}).Want(200)
+			if got := w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: sent}).Want(200).Field(field); got != want {
+				t.Errorf("PATCH: %s %q became %v, want %v", field, sent, got, want)
+			}
+		}
+		w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: "Sales"}).Want(200)
+		before := w.contents()
+		w.Clock.Advance(time.Minute)
+		w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: " Sales\u00a0"}).Want(200)
+		if w.contents() != before {
+			t.Errorf("white space around the %s changed something", field)
+		}
+		checkInvalid(t, w.Do("PATCH", w.userPath(), w.tenant.Key, map[string]any{field: strings.Repeat("é", 501) + " "}), field, "500 characters")
+	}
+}
+
 // TestNewUserInCollections: all or nothing, the places of the wrong ones named.
 func TestNewUserInCollections(t *testing.T) {
 	t.Parallel()

@@ -84,47 +84,62 @@ var (
 	TrainingByDepartment = teams("department", domain.SortKey)
 )
 
-// teamStatement is a Statement with a row for each spelling of a team's name. keyOf returns the key of a name.
+// teamStatement is a Statement with a row for each spelling of a team's name, as it is stored. keyOf returns the key of a
+// name.
 type teamStatement struct {
 	Statement[domain.TeamTraining]
 	keyOf func(string) string
 }
 
-// All returns a row for each team, with the spelling of the name that most of its users have; if several have as many,
-// the first in byte order.
+// All returns a row for each team, with the spelling of the name that most of its users have, without white space around
+// it; if several have as many, the first in byte order. Users with a blank name are in no team.
 func (s teamStatement) All(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.TeamTraining, error) {
-	spellings, err := s.Statement.All(ctx, t, p)
+	stored, err := s.Statement.All(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(spellings, func(a, b domain.TeamTraining) int { // they come in byte order
-		return cmp.Compare(b.Users, a.Users)
+	spellings := teamRows{}
+	for _, r := range stored {
+		name := domain.CleanName(domain.OrZero(r.Name))
+		r.Name = domain.OrNil(name)
+		spellings.add(name, r)
+	}
+	unnamed := spellings[""]
+	delete(spellings, "")
+	names := slices.SortedFunc(maps.Keys(spellings), func(a, b string) int {
+		return cmp.Or(cmp.Compare(spellings[b].Users, spellings[a].Users), cmp.Compare(a, b))
 	})
-	teams, unnamed := map[string]*domain.TeamTraining{}, []domain.TeamTraining(nil)
-	for _, r := range spellings {
-		if r.Name == nil {
-			unnamed = append(unnamed, r)
-			continue
-		}
-		key := s.keyOf(*r.Name)
-		if team := teams[key]; team != nil {
-			team.Add(r)
-		} else {
-			teams[key] = &r
-		}
+	teams := teamRows{}
+	for _, name := range names {
+		teams.add(s.keyOf(name), *spellings[name])
 	}
 	if err := nameManagers(ctx, t, teams); err != nil {
 		return nil, err
 	}
-	rows := make([]domain.TeamTraining, 0, len(teams)+len(unnamed))
+	rows := make([]domain.TeamTraining, 0, len(teams)+1)
 	for _, key := range slices.Sorted(maps.Keys(teams)) {
 		rows = append(rows, *teams[key])
 	}
-	return append(rows, unnamed...), nil
+	if unnamed != nil {
+		rows = append(rows, *unnamed)
+	}
+	return rows, nil
+}
+
+// teamRows are rows of teams by a key of their names.
+type teamRows map[string]*domain.TeamTraining
+
+// add adds the users and courses of a row to those of the row with the key. If there is none, it becomes that row.
+func (rows teamRows) add(key string, r domain.TeamTraining) {
+	if row := rows[key]; row != nil {
+		row.Add(r)
+		return
+	}
+	rows[key] = &r
 }
 
 // nameManagers sets the managers of the teams, by the keys of their addresses, whose own address is spelled otherwise.
-func nameManagers(ctx context.Context, t *db.Tenant, teams map[string]*domain.TeamTraining) error {
+func nameManagers(ctx context.Context, t *db.Tenant, teams teamRows) error {
 	var keys []string
 	for key, team := range teams {
 		if team.Manager == "" && strings.Contains(key, "@") {
@@ -144,12 +159,12 @@ func nameManagers(ctx context.Context, t *db.Tenant, teams map[string]*domain.Te
 	return err
 }
 
-// teams sums up the active users' courses by the spellings of a column of users, the name of a team. If the name is the
-// email of a user, the row has the user's name as manager. A department is no email, because it has no @.
+// teams sums up the active users' courses by the stored spellings of a column of users, the name of a team. If the name
+// is the email of a user, the row has the user's name as manager. A department is no email, because it has no @.
 func teams(column string, keyOf func(string) string) teamStatement {
 	return teamStatement{Statement[domain.TeamTraining]{"count training by " + column, `
 		WITH team AS (
-			SELECT nullif(btrim(u.` + column + `), '') AS name, count(*) AS users,
+			SELECT u.` + column + ` AS name, count(*) AS users,
 				count(*) FILTER (WHERE n.overdue = 0) AS on_track, sum(n.completed)::bigint AS completed,
 				sum(n.open)::bigint AS open, sum(n.overdue)::bigint AS overdue
 			FROM users AS u CROSS JOIN LATERAL ` + standing + ` WHERE u.client_id = @client AND u.status = 'active' GROUP BY 1

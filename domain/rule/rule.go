@@ -5,6 +5,7 @@
 //
 //	filled       the text is not blank
 //	name         it is a name: without control characters, stored without white space around it
+//	trim         it is stored without white space around it; a blank one is stored as null
 //	email        it is an email address, stored in lower case
 //	message_id   it is the id of a mail, stored without angle brackets
 //	endpoint     it is the URL of a webhook
@@ -54,6 +55,7 @@ func newChecks() *validator.Validate {
 		_, ok := domain.CleanEmail(f.Field().String())
 		return ok
 	})
+	register("trim", func(validator.FieldLevel) bool { return true }) // its cleaner has done it
 	register("endpoint", func(f validator.FieldLevel) bool { return domain.CheckWebhookURL(f.Field().String()) == nil })
 	register("filled", func(f validator.FieldLevel) bool { return strings.TrimSpace(f.Field().String()) != "" })
 	register("enum", func(f validator.FieldLevel) bool {
@@ -335,10 +337,12 @@ func jsonTypeName(t reflect.Type) string {
 type cleaner struct {
 	index     []int // of the field, for FieldByIndex
 	normalize func(string) string
+	// blankIsNil makes a pointer to a text that is empty once it is normalized nil.
+	blankIsNil bool
 }
 
-// cleanersOf returns the cleaners of the fields of a struct type with the rule name, email or message_id, and of the
-// fields of its parts: structs without a wire name, such as Body. index is the index of the struct in the input.
+// cleanersOf returns the cleaners of the fields of a struct type with the rule name, trim, email or message_id, and of
+// the fields of its parts: structs without a wire name, such as Body. index is the index of the struct in the input.
 func cleanersOf(t reflect.Type, index []int) (list []cleaner) {
 	for _, f := range reflect.VisibleFields(t) {
 		rules := strings.Split(f.Tag.Get("validate"), ",")
@@ -351,13 +355,15 @@ func cleanersOf(t reflect.Type, index []int) (list []cleaner) {
 		case f.Type.Kind() == reflect.Struct && WireName(f) == "" && f.IsExported() && !f.Anonymous:
 			list = append(list, cleanersOf(f.Type, fieldIndex)...) // not if embedded: VisibleFields has its fields
 		case slices.Contains(rules, "message_id"):
-			list = append(list, cleaner{fieldIndex, domain.MessageKey})
+			list = append(list, cleaner{index: fieldIndex, normalize: domain.MessageKey})
+		case slices.Contains(rules, "trim"):
+			list = append(list, cleaner{index: fieldIndex, normalize: domain.CleanName, blankIsNil: true})
 		case slices.Contains(rules, "email"):
-			list = append(list, cleaner{fieldIndex, cleanEmail})
+			list = append(list, cleaner{index: fieldIndex, normalize: cleanEmail})
 		case slices.Contains(rules, "name") && slices.Contains(rules, "filled"):
-			list = append(list, cleaner{fieldIndex, cleanNameUnlessBlank}) // filled has a message for blank names
+			list = append(list, cleaner{index: fieldIndex, normalize: cleanNameUnlessBlank}) // filled has a message for blank names
 		case slices.Contains(rules, "name"):
-			list = append(list, cleaner{fieldIndex, domain.CleanName})
+			list = append(list, cleaner{index: fieldIndex, normalize: domain.CleanName})
 		}
 	}
 	return list
@@ -393,8 +399,12 @@ func (c cleaner) clean(input reflect.Value) {
 	if v.IsNil() {
 		return
 	}
-	if text := v.Elem().String(); c.normalize(text) != text {
+	text := v.Elem().String()
+	switch normalized := c.normalize(text); {
+	case normalized == "" && c.blankIsNil:
+		v.SetZero()
+	case normalized != text:
 		v.Set(reflect.New(v.Type().Elem()))
-		v.Elem().SetString(c.normalize(text))
+		v.Elem().SetString(normalized)
 	}
 }

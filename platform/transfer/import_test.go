@@ -120,8 +120,11 @@ func TestUpdate(t *testing.T) {
 	set(ref("user", 20, `'status':'inactive'`), `(0,2)`, "SELECT users_active, users_inactive FROM clients")
 	set(ref("user", 21, `'status':'active'`), `(1,1)`, "SELECT users_active, users_inactive FROM clients")
 	set(ref("user", 20, `'job_title':null,'email':'payroll@acme.example'`), `(finance,)`, "SELECT role, job_title FROM users WHERE id = '"+id(20)+"'")
+	set(ref("user", 20, `'department':' \u00a0Sales\t','job_title':'  '`), `(Sales,)`, "SELECT department, job_title FROM users WHERE id = '"+id(20)+"'")
+	w.want("0 created, 0 updated, 1 unchanged", ref("user", 20, `'department':'Sales','job_title':null`))
+	set(ref("user", 20, `'department':'\u3000'`), `()`, "SELECT department FROM users WHERE id = '"+id(20)+"'")
 	set(ref("user", 20, `'source':'google','role':'admin','group':#12`), `(admin,{},google)`, "SELECT role, overrides, source FROM users WHERE id = '"+id(20)+"'")
-	w.is(`(user.deactivated,`+id(20)+`)`+"\n"+`(user.updated,`+id(20)+`)`+"\n"+`(user.updated,`+id(20)+`)`+"\n"+`(user.updated,`+id(21)+`)`, told)
+	w.is(`(user.deactivated,`+id(20)+`)`+strings.Repeat("\n"+`(user.updated,`+id(20)+`)`, 4)+"\n"+`(user.updated,`+id(21)+`)`, told)
 	w.is(`(2)`, "SELECT count(*) FROM users WHERE updated_at = '2026-06-16T12:00:00Z'")
 
 	set(ref("collection", 30, `'name':'Heads','description':'All'`), `(heads,All,2)`, "SELECT name_key, description, member_count FROM collections")

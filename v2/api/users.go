@@ -159,8 +159,8 @@ type CreateUserInput struct {
 		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's address, unique within the client. Kept in lower case."`
 		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
 		LastName          string                `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
-		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department."`
-		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title."`
+		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. White space around it is removed."`
+		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. White space around it is removed."`
 		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager."`
 		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"The risk role. Left out, it is classified from job title, department and email."`
 		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en" doc:"Language of courses and mails."`
@@ -176,8 +176,8 @@ type UpdateUserInput struct {
 		Status            domain.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum" doc:"Whether the user takes part."`
 		FirstName         domain.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name" doc:"First name."`
 		LastName          domain.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name" doc:"Last name."`
-		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500" doc:"Department. Null clears it."`
-		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500" doc:"Job title. Null clears it."`
+		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. White space around it is removed. Null clears it."`
+		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. White space around it is removed. Null clears it."`
 		ManagerEmail      domain.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Address of the user's manager. Null clears it."`
 		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Set here, it is no longer classified."`
 		PreferredLanguage domain.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and mails."`

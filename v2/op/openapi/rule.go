@@ -127,6 +127,7 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 		return nil
 	},
 	"name":        noEffect,
+	"trim":        noEffect,
 	"between":     setRange,
 	"min":         setMinimum,
 	"max":         setMaximum,
