@@ -85,6 +85,7 @@ func parseLine(line []byte) (m jsonrpc.Message, id json.RawMessage, err error) {
 			Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the message is too long; the limit is %d bytes", maxLine),
 		}
 	}
+	line = bytes.TrimPrefix(line, op.ByteOrderMark) // some programs begin their output with it
 	envelope, err := mcp.ParseMessage(line)
 	if len(envelope.ID) > 0 {
 		id = json.RawMessage(envelope.ID)

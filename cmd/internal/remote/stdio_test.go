@@ -50,6 +50,7 @@ func TestLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":9223372036854775807,"method":"a"}`, `{"jsonrpc":"2.0","id":9223372036854775807,"result":{"method":"a"}}`},
 		{`{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"a"}`, `{"jsonrpc":"2.0","id":123456789012345678901234567890,"result":{"method":"a"}}`},
 		{` {"jsonrpc":"2.0","method":"a","id":"<1>"} ` + "\r", `{"jsonrpc":"2.0","id":"<1>","result":{"method":"a"}}`},
+		{"\ufeff" + `{"jsonrpc":"2.0","id":8,"method":"a"}`, `{"jsonrpc":"2.0","id":8,"result":{"method":"a"}}`},
 		{`{"jsonrpc":"2.0","id":2,"method":"refused"}`, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"refused","data":{"why":1}}}`},
 		{`{"jsonrpc":"2.0","id":1.5,"method":"a"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id must be a string or an integer; omit it in a notification"}}`},
 		{`{"jsonrpc":"1.0","id":3,"method":"a"}`, `{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"jsonrpc must be \"2.0\""}}`},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"partnerapi/v2/op"
 )
 
 // Message is the envelope of a JSON-RPC message. The rest of the message is not decoded.
@@ -25,8 +27,11 @@ type Message struct {
 // or an envelope that breaks JSON-RPC 2.0. With the last, the message has its ID, if that is valid. Batches are rejected
 // because newer protocol versions have none, and because a batch could run any number of operations.
 //
+// A byte order mark at the start is ignored, as in the bodies of operations.
+//
 // The SDK decodes an ID as a float64, which changes large numbers and drops fractions, so IDs do not pass through it.
 func ParseMessage(text []byte) (Message, error) {
+	text = bytes.TrimPrefix(text, op.ByteOrderMark)
 	m := Message{text: text}
 	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true)) // parseMembers reports those of arguments
 	kind := dec.PeekKind()

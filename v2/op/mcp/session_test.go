@@ -378,6 +378,23 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark verifies that a byte order mark before a message is ignored, and one after it is not.
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{})
+	const mark = "\ufeff"
+	plain := w.send("POST", listTools, "X-API-Key", w.tenant.Key)
+	marked := w.send("POST", mark+listTools, "X-API-Key", w.tenant.Key)
+	if plain.Status != http.StatusOK || marked.Status != plain.Status || string(marked.Body) != string(plain.Body) {
+		t.Errorf("with a byte order mark: got %d %.300s, want %d %.300s", marked.Status, marked.Body, plain.Status, plain.Body)
+	}
+	for _, body := range []string{mark, mark + mark + listTools, listTools + mark} {
+		if a := w.send("POST", body, "X-API-Key", w.tenant.Key); a.reply(t).Error.Code != -32700 {
+			t.Errorf("%.20q: got %d %s, want -32700", body, a.Status, a.Body)
+		}
+	}
+}
+
 // TestAccept verifies that a caller need not accept a stream, which is never sent.
 func TestAccept(t *testing.T) {
 	t.Parallel()
