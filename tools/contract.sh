@@ -20,7 +20,7 @@ quietly() {
 	said=$("$@" 2>&1) || { echo "$said" >&2; echo "failed: $*" >&2; exit 1; }
 }
 
-releases=(2.0 2.1 2.2 2.3 2.4)
+releases=(2.0 2.1 2.2 2.3 2.4 2.5)
 latest=${releases[-1]}
 $GO -C .. build -o "$out/partnerapi" ./cmd/partnerapi
 for release in "${releases[@]}"; do

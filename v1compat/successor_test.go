@@ -122,7 +122,7 @@ func (s *service) leadsTo(key string, r *route, got v2test.Response, target stri
 // what v1 shows, and a write's is a route of v2.
 func TestSuccessors(t *testing.T) {
 	t.Parallel()
-	for _, release := range []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3, op.V2_4} {
+	for _, release := range []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3, op.V2_4, op.V2_5} {
 		t.Run(release.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, setup{Options: v2test.Options{Release: release}})

@@ -20,7 +20,7 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-var releases = []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3, op.V2_4}
+var releases = []op.Release{op.V2_0, op.V2_1, op.V2_2, op.V2_3, op.V2_4, op.V2_5}
 
 // kept returns the validator of the document that was kept when the release was first served.
 func kept(t *testing.T, release op.Release) *openapitest.Validator {
@@ -238,8 +238,8 @@ func TestEventsOfRelease(t *testing.T) {
 	for _, recorded := range []string{"", "2.3", "9.9"} {
 		t.Run(recorded, func(t *testing.T) {
 			t.Parallel()
-			h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited, Release: op.V2_4})
-			want := op.V2_4
+			h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited, Release: op.V2_5})
+			want := op.V2_5
 			if recorded != "" {
 				if err := h.DB.RecordRelease(t.Context(), recorded); err != nil {
 					t.Fatal(err)

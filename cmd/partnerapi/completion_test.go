@@ -32,8 +32,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"keys", ""}, []string{"create", "list", "revoke"}},
 		{[]string{"help", "keys", "c"}, []string{"create"}},
 		{[]string{"serve", "--rel"}, []string{"--release"}},
-		{[]string{"serve", "--data-dir", "x", "--release", ""}, []string{"2.0", "2.1", "2.2", "2.3", "2.4"}},
-		{[]string{"serve", "--release=2."}, []string{"--release=2.0", "--release=2.1", "--release=2.2", "--release=2.3", "--release=2.4"}},
+		{[]string{"serve", "--data-dir", "x", "--release", ""}, []string{"2.0", "2.1", "2.2", "2.3", "2.4", "2.5"}},
+		{[]string{"serve", "--release=2."}, []string{"--release=2.0", "--release=2.1", "--release=2.2", "--release=2.3", "--release=2.4", "--release=2.5"}},
 		{[]string{"serve", "--log-format", "j"}, []string{"json"}},
 		{[]string{"work", "--log-level="}, []string{"--log-level=debug", "--log-level=info", "--log-level=warn", "--log-level=error"}},
 		{[]string{"serve", "--data-dir", ""}, []string{":files"}},
@@ -127,8 +127,8 @@ try 'partnerapi serve --release=' partnerapi serve --release =
 try 'partnerapi serve --smtp-url=smtp://a:b@c --log-format ' partnerapi serve --smtp-url = smtp : //a : b@c --log-format ''
 try "partnerapi mail enable 'Acme Ltd' m" partnerapi mail enable "'Acme Ltd'" m
 `, `partnerapi ser> serve
-partnerapi serve --release=2.> 2.0 2.1 2.2 2.3 2.4
-partnerapi serve --release=> 2.0 2.1 2.2 2.3 2.4
+partnerapi serve --release=2.> 2.0 2.1 2.2 2.3 2.4 2.5
+partnerapi serve --release=> 2.0 2.1 2.2 2.3 2.4 2.5
 partnerapi serve --smtp-url=smtp://a:b@c --log-format > text json
 partnerapi mail enable 'Acme Ltd' m> monthly-report
 `},
@@ -136,7 +136,7 @@ partnerapi mail enable 'Acme Ltd' m> monthly-report
 for line in 'partnerapi ser' 'partnerapi serve --release=2.' 'partnerapi serve --log-format ' 'partnerapi breaches import pass' 'partnerapi serve --report-font=pass'
     echo "$line>" (complete -C $line | string replace -r '\t.*' '')
 end`, `partnerapi ser> serve
-partnerapi serve --release=2.> --release=2.0 --release=2.1 --release=2.2 --release=2.3 --release=2.4
+partnerapi serve --release=2.> --release=2.0 --release=2.1 --release=2.2 --release=2.3 --release=2.4 --release=2.5
 partnerapi serve --log-format > text json
 partnerapi breaches import pass> passages.json
 partnerapi serve --report-font=pass> --report-font=passages.json
@@ -153,7 +153,7 @@ try partnerapi serve --release=2.
 try partnerapi serve --log-format ''
 try partnerapi breaches import pass
 `, `partnerapi ser> serve
-partnerapi serve --release=2.> --release=2.0 --release=2.1 --release=2.2 --release=2.3 --release=2.4
+partnerapi serve --release=2.> --release=2.0 --release=2.1 --release=2.2 --release=2.3 --release=2.4 --release=2.5
 partnerapi serve --log-format > text json
 partnerapi breaches import pass> files
 `},

@@ -285,20 +285,22 @@ func TestChangelog(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := site.New(config)
+	type entry struct {
+		ID      string    `xml:"id"`
+		Updated time.Time `xml:"updated"`
+		Content string    `xml:"content"`
+	}
 	var feed struct {
-		ID      string `xml:"id"`
-		Entries []struct {
-			ID      string    `xml:"id"`
-			Updated time.Time `xml:"updated"`
-			Content string    `xml:"content"`
-		} `xml:"entry"`
+		ID      string  `xml:"id"`
+		Entries []entry `xml:"entry"`
 	}
 	if err := xml.Unmarshal([]byte(readPage(t, pages, "/docs/changelog.atom")), &feed); err != nil || feed.ID != "tag:partnerapi,2026:changelog" {
 		t.Fatalf("the feed is %+v: %v", feed, err)
 	}
 	page := readPage(t, pages, "/docs/changelog")
+	of24 := slices.IndexFunc(feed.Entries, func(e entry) bool { return strings.HasSuffix(e.ID, "/release-2.4") })
 	for _, member := range []string{"ClientPhishing.click_rate_total", "Webhook.failing_since", "GET /v2/clients?external_id"} {
-		if !strings.Contains(page, "<code>"+member+"</code>") || !strings.Contains(feed.Entries[0].Content, member) {
+		if !strings.Contains(page, "<code>"+member+"</code>") || of24 < 0 || !strings.Contains(feed.Entries[of24].Content, member) {
 			t.Errorf("the page or the feed has no %s", member)
 		}
 	}

@@ -61,6 +61,7 @@ var releaseNotes = map[op.Release]struct {
 	op.V2_2: {day(2026, 11, 22), "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs."},
 	op.V2_3: {day(2026, 11, 22), "Webhooks, the feed of events, and the MCP server."},
 	op.V2_4: {day(2026, 11, 25), "The training of a whole client, users by email address, the calling key, and cancelled sends."},
+	op.V2_5: {day(2026, 11, 28), "In development: version 1.1.0 of the service completes it."},
 }
 
 // day returns the start of a day in UTC.

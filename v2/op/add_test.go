@@ -136,7 +136,7 @@ func TestAddRefuses(t *testing.T) {
 }
 
 func TestParseRelease(t *testing.T) {
-	for text, want := range map[string]op.Release{"2.0": op.V2_0, "2.1": op.V2_1, "2.2": op.V2_2, "2.3": op.V2_3, "2.4": op.V2_4, "latest": op.V2_4, "": 0, "2": 0, "2.5": 0, "v2.0": 0, "Latest": 0} {
+	for text, want := range map[string]op.Release{"2.0": op.V2_0, "2.1": op.V2_1, "2.2": op.V2_2, "2.3": op.V2_3, "2.4": op.V2_4, "2.5": op.V2_5, "latest": op.V2_5, "": 0, "2": 0, "2.6": 0, "v2.0": 0, "Latest": 0} {
 		var r op.Release
 		if err := r.UnmarshalText([]byte(text)); r != want || (err != nil) != (want == 0) {
 			t.Errorf("%q is %v, %v", text, r, err)

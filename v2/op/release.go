@@ -14,6 +14,7 @@ const (
 	V2_2
 	V2_3
 	V2_4
+	V2_5
 )
 
 // Includes reports whether the release has a field or a parameter whose tag since is since; without the tag, all have it.
@@ -30,14 +31,14 @@ func (r Release) Includes(since string) bool {
 }
 
 // Latest is the highest release.
-const Latest = V2_4
+const Latest = V2_5
 
-var releaseNames = map[Release]string{V2_0: "2.0", V2_1: "2.1", V2_2: "2.2", V2_3: "2.3", V2_4: "2.4"}
+var releaseNames = map[Release]string{V2_0: "2.0", V2_1: "2.1", V2_2: "2.2", V2_3: "2.3", V2_4: "2.4", V2_5: "2.5"}
 
 // String returns the release as it is written: 2.0.
 func (r Release) String() string { return releaseNames[r] }
 
-// ParseRelease reads 2.0 to 2.4, or latest.
+// ParseRelease reads 2.0 to 2.5, or latest.
 func ParseRelease(text string) (Release, error) {
 	if text == "latest" {
 		return Latest, nil
@@ -47,7 +48,7 @@ func ParseRelease(text string) (Release, error) {
 			return r, nil
 		}
 	}
-	return 0, fmt.Errorf("release %q is unknown: use 2.0, 2.1, 2.2, 2.3, 2.4 or latest", text)
+	return 0, fmt.Errorf("release %q is unknown: use 2.0, 2.1, 2.2, 2.3, 2.4, 2.5 or latest", text)
 }
 
 // Values returns the releases as they are written, lowest first.
