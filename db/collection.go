@@ -54,7 +54,7 @@ func (t *Tenant) Members(
 ) (domain.Slice[domain.Member], error) {
 	k := pg.ByTime("m.added_at", "m.user_id", func(m *domain.Member) (time.Time, domain.UserID) { return m.AddedAt, m.User })
 	k.Table, k.Select = "collection_members AS m", func(q *pg.Select) {
-		q.Columns(`m.user_id AS "user", ` + FullName + " AS name, u.email, m.added_at").
+		q.Columns(`m.user_id AS "user", ` + FullName + " AS name, u.email, m.added_at, u.updated_at").
 			Join("JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id")
 	}
 	k.Where.Add("m.client_id = ? AND m.collection_id = ?", t.ID, of.ID)

@@ -24,7 +24,7 @@ func (r *ExposureRow) exposure() domain.Exposure { return r.Exposure }
 
 // selectExposures adds to q the columns of exposures, alias e, and of their breaches.
 func selectExposures(q *pg.Select) {
-	q.Columns(pg.Columns[ExposureRow]() + ", e.id, b.title, b.domain, b.breach_on").
+	q.Columns(pg.Columns[ExposureRow]() + ", e.id, e.updated_at, b.title, b.domain, b.breach_on").
 		Join("JOIN breaches AS b ON b.name = e.breach_name")
 }
 
@@ -111,7 +111,7 @@ func (t *Tenant) ExposureCounts(
 		return r.CreatedAt, r.User
 	})
 	k.Table, k.Select = "users AS u", func(q *pg.Select) {
-		q.Columns(`u.id AS "user", u.email, u.first_name, u.last_name, u.created_at, n.resolved, n.unresolved`).
+		q.Columns(`u.id AS "user", u.email, u.first_name, u.last_name, u.created_at, u.updated_at, n.resolved, n.unresolved`).
 			Join("CROSS JOIN LATERAL (?) AS n", counts)
 	}
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)

@@ -78,6 +78,7 @@ type assignedFramework struct {
 	FrameworkRow
 	evaluationRow
 	AudienceName *string
+	UpdatedAt    time.Time
 }
 
 func (r *assignedFramework) assignment() domain.FrameworkAssignment {
@@ -88,7 +89,7 @@ func (r *assignedFramework) assignment() domain.FrameworkAssignment {
 		Modules: domain.FrameworkModules{
 			Training: r.Training, Phishing: r.Phishing, Policies: r.Policies, Reporting: r.Reporting,
 		},
-		Evaluation: evaluationOf(r.evaluationRow), CreatedAt: r.CreatedAt,
+		Evaluation: evaluationOf(r.evaluationRow), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
 
@@ -103,6 +104,7 @@ func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
 		q.Columns(pg.Columns[FrameworkRow]()).
 			Columns("f.requirements, f.met, f.total, greatest(f.evaluated_at, f.created_at) AS evaluated_at").
 			Columns("coalesce(g.name, k.name) AS audience_name").
+			Columns("greatest(f.changed_at, f.created_at, k.updated_at, CASE WHEN f.changed_at IS NULL THEN f.evaluated_at END) AS updated_at").
 			Join(`LEFT JOIN groups AS g
 				ON f.audience_type = 'group' AND g.client_id = f.client_id AND g.id = f.audience_id`).
 			Join(`LEFT JOIN collections AS k

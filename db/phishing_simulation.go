@@ -251,14 +251,18 @@ func (d *DB) storeTemplates(
 	return added, len(outcomes) - added, err
 }
 
+// templateChanged is the time at which a template, alias t, was added or last changed.
+const templateChanged = "greatest(t.created_at, t.changed_at)"
+
 // Templates reads a page of the catalogue of simulated mails, in the order of creation. If since is not nil, it selects
 // only templates that were added or changed at or after since.
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
 	k := pg.ByTime("t.created_at", "t.id", func(t *domain.Template) (time.Time, domain.TemplateID) { return t.CreatedAt, t.ID })
 	k.Table, k.Select = "phishing_templates AS t", func(q *pg.Select) {
-		q.Columns(`t.id, t.name, t.language, t.category, t.subject, t.from_address, t.created_at`)
+		q.Columns(`t.id, t.name, t.language, t.category, t.subject, t.from_address, t.created_at`).
+			Columns(templateChanged + " AS updated_at")
 	}
-	pg.AddIf(&k.Where, "greatest(t.created_at, t.changed_at) >= ?", since)
+	pg.AddIf(&k.Where, templateChanged+" >= ?", since)
 	return pg.CountedPage(ctx, d, k, w)
 }
 

@@ -127,15 +127,33 @@ func (p *Policy) signature() pg.Query {
 // signOffChanged returns the condition that a user, alias u, or the user's sign-off changed at or after a time. A
 // sign-off changes when it is recorded, when it expires, and when a new version is published.
 func (p *Policy) signOffChanged(since time.Time) pg.Query {
+	values := p.signOffValues()
+	values["since"] = since
 	return pg.SQL(`u.updated_at >= @since OR @publishedAt::timestamptz >= @since OR EXISTS (
 		SELECT 1 FROM policy_signatures AS s
 		WHERE s.client_id = @client AND s.policy_id = @id AND s.version = @version AND s.user_id = u.id
 			AND (coalesce(s.recorded_at, s.signed_at) >= @since
 				OR s.signed_at <= @lastExpired AND s.signed_at + make_interval(days => @renewalDays::integer) >= @since))`,
-		pg.Named{
-			"since": since, "publishedAt": p.PublishedAt, "id": p.ID, "version": p.Version,
-			"lastExpired": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays, "client": p.Client,
-		})
+		values)
+}
+
+// signOffValues returns the values of the SQL of the changes of a sign-off.
+func (p *Policy) signOffValues() pg.Named {
+	return pg.Named{
+		"publishedAt": p.PublishedAt, "id": p.ID, "version": p.Version, "client": p.Client,
+		"lastExpired": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays,
+	}
+}
+
+// signOffChangedAt returns the SQL expression of the time at which a user, alias u, or the user's sign-off last changed.
+// signOffChanged is the condition that this is not before a time.
+func (p *Policy) signOffChangedAt() pg.Query {
+	return pg.SQL(`greatest(u.updated_at, @publishedAt::timestamptz, (
+		SELECT greatest(coalesce(s.recorded_at, s.signed_at),
+			CASE WHEN s.signed_at <= @lastExpired THEN s.signed_at + make_interval(days => @renewalDays::integer) END)
+		FROM policy_signatures AS s
+		WHERE s.client_id = @client AND s.policy_id = @id AND s.version = @version AND s.user_id = u.id))`,
+		p.signOffValues())
 }
 
 // policyUserRow is a user of a policy's audience.
@@ -156,6 +174,7 @@ func (p *Policy) Users(
 	k.Where = pg.Conditions{p.audience()}
 	k.Table, k.Select = "users AS u", func(q *pg.Select) {
 		q.Columns(`u.id AS "user", u.email, `+FullName+" AS name, s.signed_at AS acknowledged_at, u.created_at").
+			Columns("? AS updated_at", p.signOffChangedAt()).
 			Join("LEFT JOIN policy_signatures AS s ON ?", signature)
 	}
 	switch f {

@@ -27,15 +27,19 @@ func (d *DB) Course(ctx context.Context, id domain.CourseID) (domain.Course, err
 }
 
 // selectTraining selects domain.Assignments from the courses of users' lists, alias t.
-const selectTraining = "t.course_id AS course, c.title, t.position, t.place, t.assigned_at, t.due_on, t.completed_at"
+const selectTraining = "t.course_id AS course, c.title, t.position, t.place, t.assigned_at, t.due_on, t.completed_at, " +
+	trainingChangedAt + " AS changed_at"
 
-// trainingChanged is the condition that a course of a user's list, alias t, changed at or after ?0, as of the day ?1:
-// it was assigned or completed, its latest round was withdrawn, it became overdue, or its place in the list changed.
-const trainingChanged = `greatest(t.assigned_at, t.given_at, t.completed_at, t.updated_at) >= ?0
-	OR t.completed_at IS NULL AND t.due_on < ?1::date AND (t.due_on + 1)::timestamptz >= ?0
-	OR EXISTS (
-		SELECT 1 FROM assignments AS a WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.round = 1
-		AND greatest(a.assigned_at, a.given_at) >= ?0 AND (a.position, a.course_id) < (t.position, t.course_id))`
+// trainingChangedAt is the time at which a course of a user's list, alias t, last changed, apart from becoming overdue:
+// it was assigned or completed, its latest round was withdrawn, or its place in the list changed.
+const trainingChangedAt = `greatest(t.assigned_at, t.given_at, t.completed_at, t.updated_at, (
+	SELECT max(greatest(a.assigned_at, a.given_at)) FROM assignments AS a
+	WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.round = 1
+		AND (a.position, a.course_id) < (t.position, t.course_id)))`
+
+// trainingChanged is the condition that a course of a user's list, alias t, changed at or after ?0, as of the day ?1.
+const trainingChanged = trainingChangedAt + ` >= ?0
+	OR t.completed_at IS NULL AND t.due_on < ?1::date AND (t.due_on + 1)::timestamptz >= ?0`
 
 // Training reads a page of the user's courses, in the order of their positions. If since is not nil, it selects only
 // courses that changed at or after since.

@@ -32,4 +32,6 @@ type Member struct {
 	Name    string // the full name
 	Email   string
 	AddedAt time.Time
+	// UpdatedAt is the time of the user's last change. Joining a collection is one.
+	UpdatedAt time.Time
 }

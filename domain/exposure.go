@@ -32,6 +32,7 @@ type Exposure struct {
 	FirstSeenAt time.Time
 	NotifiedAt  *time.Time
 	ResolvedAt  *time.Time
+	UpdatedAt   time.Time `bun:",scanonly"`
 }
 
 // Period is a range of time: Since is inclusive, Until exclusive. Nil means no bound.
@@ -45,6 +46,7 @@ type ExposureCount struct {
 	LastName   string
 	Resolved   int
 	Unresolved int
+	UpdatedAt  time.Time // the user's: a change of the numbers is one of the user
 }
 
 // DarkWeb is the numbers of exposures of a client's active users.

@@ -121,6 +121,8 @@ type FrameworkAssignment struct {
 	Modules      FrameworkModules
 	Evaluation   Evaluation
 	CreatedAt    time.Time
+	// UpdatedAt is the time of the last change of the assignment, of the result of its evaluation or of its collection.
+	UpdatedAt time.Time
 }
 
 // Evaluation is the evaluation of a framework assignment at a time.

@@ -158,6 +158,7 @@ type Template struct {
 	Subject   string
 	From      string `bun:"from_address"` // an address, with or without a name before it
 	CreatedAt time.Time
+	UpdatedAt time.Time `bun:",scanonly"`
 	TemplateContent
 }
 

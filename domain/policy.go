@@ -97,4 +97,6 @@ type PolicyUser struct {
 	Name  string // the full name
 	// AcknowledgedAt is the time of the signature of the current version; nil if there is none or it has expired.
 	AcknowledgedAt *time.Time
+	// UpdatedAt is the time of the last change of the user or of the sign-off. The expiry of a signature is a change.
+	UpdatedAt time.Time
 }

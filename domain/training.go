@@ -23,19 +23,19 @@ type Assignment struct {
 	DueOn           Date
 	// CompletedAt is nil while the round is open, even if the user completed an earlier round.
 	CompletedAt *time.Time
+	// ChangedAt is when the assignment or its place last changed; becoming overdue does not count.
+	ChangedAt time.Time
 }
 
 // ClientAssignment is an assignment in the list of all assignments of a client.
 type ClientAssignment struct {
 	Assignment
 	User UserID
-	// ChangedAt is when the assignment last changed; becoming overdue does not count.
-	ChangedAt time.Time
 }
 
 // UpdatedAt returns when the assignment, as it is shown on a day, last changed: ChangedAt, or, if it is later and the
 // assignment is overdue, the start of its first overdue day.
-func (a *ClientAssignment) UpdatedAt(today Date) time.Time {
+func (a *Assignment) UpdatedAt(today Date) time.Time {
 	if a.Status(today) == TrainingOverdue {
 		return Later(a.ChangedAt, a.DueOn.AddDays(1).Time())
 	}

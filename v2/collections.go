@@ -18,7 +18,9 @@ func collectionOf(c domain.Collection) api.Collection {
 }
 
 func memberOf(m domain.Member) api.Member {
-	return api.Member{UserID: m.User, Name: m.Name, Email: m.Email, AddedAt: domain.At(m.AddedAt)}
+	return api.Member{
+		UserID: m.User, Name: m.Name, Email: m.Email, AddedAt: domain.At(m.AddedAt), UpdatedAt: domain.At(m.UpdatedAt),
+	}
 }
 
 func (a *API) listCollections(

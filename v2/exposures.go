@@ -13,13 +13,14 @@ func exposureOf(e domain.Exposure) api.Exposure {
 		UserID: e.User, BreachName: e.Breach, Title: e.Title, Domain: e.Domain, BreachOn: e.BreachOn,
 		Severity: e.Severity, DataClasses: e.DataClasses,
 		FirstSeenAt: domain.At(e.FirstSeenAt), NotifiedAt: domain.MaybeAt(e.NotifiedAt), ResolvedAt: domain.MaybeAt(e.ResolvedAt),
+		UpdatedAt: domain.At(e.UpdatedAt),
 	}
 }
 
 func darkWebUserOf(c domain.ExposureCount) api.DarkWebUser {
 	return api.DarkWebUser{
 		UserID: c.User, Email: c.Email, FirstName: c.FirstName, LastName: c.LastName,
-		ResolvedExposures: c.Resolved, UnresolvedExposures: c.Unresolved,
+		ResolvedExposures: c.Resolved, UnresolvedExposures: c.Unresolved, UpdatedAt: domain.At(c.UpdatedAt),
 	}
 }
 

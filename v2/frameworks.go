@@ -33,7 +33,7 @@ func frameworkAssignmentOf(a domain.FrameworkAssignment) api.FrameworkAssignment
 		ID:        a.ID,
 		Framework: api.FrameworkRef{ID: a.Framework.ID, Name: a.Framework.Name, Category: a.Framework.Category},
 		Audience:  api.FrameworkAudience{Type: a.Audience},
-		Modules:   api.FrameworkModules(a.Modules), CreatedAt: domain.At(a.CreatedAt),
+		Modules:   api.FrameworkModules(a.Modules), CreatedAt: domain.At(a.CreatedAt), UpdatedAt: domain.At(a.UpdatedAt),
 		Evaluation: api.FrameworkEvaluation{
 			Met: a.Evaluation.Met, Total: a.Evaluation.Total, Percentage: a.Evaluation.Percentage(),
 			Requirements: make([]api.FrameworkRequirement, len(a.Evaluation.Requirements)),

@@ -29,7 +29,7 @@ func countsOf(c domain.PhishingCounts) api.PhishingCounts {
 func templateOf(t domain.Template) api.PhishingTemplate {
 	return api.PhishingTemplate{
 		ID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Subject: t.Subject, FromEmail: t.FromEmail(),
-		CreatedAt: domain.At(t.CreatedAt),
+		CreatedAt: domain.At(t.CreatedAt), UpdatedAt: domain.At(t.UpdatedAt),
 	}
 }
 

@@ -25,6 +25,7 @@ func policyUserOf(u domain.PolicyUser) api.PolicyUser {
 	return api.PolicyUser{
 		UserID: u.User, Email: u.Email, Name: u.Name,
 		Acknowledged: u.AcknowledgedAt != nil, AcknowledgedAt: domain.MaybeAt(u.AcknowledgedAt),
+		UpdatedAt: domain.At(u.UpdatedAt),
 	}
 }
 

@@ -11,6 +11,7 @@ func reportedEmailOf(r domain.ReportedEmail) api.ReportedEmail {
 	return api.ReportedEmail{
 		ID: r.ID, UserID: r.User, ClientID: r.Client, ReportedAt: domain.At(r.ReportedAt), Subject: r.Subject, Sender: r.Sender,
 		Classification: r.Class, ClassifiedAt: domain.MaybeAt(r.ClassifiedAt), MailboxAction: domain.OrNil(r.Action),
+		UpdatedAt: domain.At(r.UpdatedAt),
 	}
 }
 

@@ -14,7 +14,7 @@ func syncRunOf(r domain.SyncRun) api.SyncRun {
 		Status: r.Status, Trigger: r.Trigger, QueuedAt: domain.At(r.QueuedAt),
 		StartedAt: domain.MaybeAt(r.StartedAt), FinishedAt: domain.MaybeAt(r.FinishedAt),
 		Created: r.Created, Updated: r.Updated, Deactivated: r.Deactivated, Merged: r.Merged, Unchanged: r.Unchanged,
-		Skipped: make([]api.SkippedAccount, len(r.Skipped)), Error: r.Error,
+		Skipped: make([]api.SkippedAccount, len(r.Skipped)), Error: r.Error, UpdatedAt: domain.At(r.UpdatedAt),
 	}
 	for i, s := range r.Skipped {
 		out.Skipped[i] = api.SkippedAccount(s)

@@ -23,11 +23,15 @@ func (a *API) listTraining(
 	return u.Training(ctx, toTime(in.Query.UpdatedSince), w)
 }
 
-// assignmentOf converts an assignment, with its status as of today.
+// assignmentOf converts an assignment, as of today: becoming overdue counts as a change.
 func (a *API) assignmentOf(t domain.Assignment) api.Assignment {
+	today := domain.DateOf(a.db.Now())
 	return api.Assignment{
-		CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: domain.At(t.AssignedAt), DueOn: t.DueOn,
-		CompletedAt: domain.MaybeAt(t.CompletedAt), Status: t.Status(domain.DateOf(a.db.Now())),
+		AssignmentFields: api.AssignmentFields{
+			CourseID: t.Course, Title: t.Title, Order: t.Place, AssignedAt: domain.At(t.AssignedAt), DueOn: t.DueOn,
+			CompletedAt: domain.MaybeAt(t.CompletedAt), Status: t.Status(today),
+		},
+		UpdatedAt: domain.At(t.UpdatedAt(today)),
 	}
 }
 
@@ -59,12 +63,10 @@ func (a *API) listClientTraining(
 	return t.Assignments(ctx, filter, w)
 }
 
-// clientAssignmentOf converts an assignment of a client's user, as of today: becoming overdue counts as a change.
+// clientAssignmentOf converts an assignment of a client's user, as of today.
 func (a *API) clientAssignmentOf(t domain.ClientAssignment) api.ClientAssignment {
-	return api.ClientAssignment{
-		UserID: t.User, Assignment: a.assignmentOf(t.Assignment),
-		UpdatedAt: domain.At(t.UpdatedAt(domain.DateOf(a.db.Now()))),
-	}
+	own := a.assignmentOf(t.Assignment)
+	return api.ClientAssignment{UserID: t.User, AssignmentFields: own.AssignmentFields, UpdatedAt: own.UpdatedAt}
 }
 
 func (a *API) listCourses(ctx context.Context, _ *api.ListCoursesInput, w domain.Window) (domain.Slice[domain.Course], error) {

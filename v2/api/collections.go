@@ -19,10 +19,11 @@ type Collection struct {
 
 // Member is a member of a collection as v2 shows it.
 type Member struct {
-	UserID  domain.UserID `json:"user_id" doc:"Opaque id of the user."`
-	Name    string        `json:"name" doc:"The user's full name."`
-	Email   string        `json:"email" format:"email" doc:"The user's address."`
-	AddedAt domain.Time   `json:"added_at" doc:"When the user became a member."`
+	UserID    domain.UserID `json:"user_id" doc:"Opaque id of the user."`
+	Name      string        `json:"name" doc:"The user's full name."`
+	Email     string        `json:"email" format:"email" doc:"The user's address."`
+	AddedAt   domain.Time   `json:"added_at" doc:"When the user became a member."`
+	UpdatedAt domain.Time   `json:"updated_at" since:"2.5" doc:"When the user joined, or the user's record last changed: what updated_since goes by."`
 }
 
 // CollectionPath is the path of an operation on one collection.

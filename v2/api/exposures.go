@@ -17,6 +17,7 @@ type Exposure struct {
 	FirstSeenAt domain.Time     `json:"first_seen_at" doc:"When the exposure was found."`
 	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was told. Null for not yet."`
 	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null for not yet."`
+	UpdatedAt   domain.Time     `json:"updated_at" since:"2.5" doc:"When the exposure last changed: what updated_since goes by."`
 }
 
 // DarkWebUser is a user with the numbers of exposures.
@@ -27,6 +28,7 @@ type DarkWebUser struct {
 	LastName            string        `json:"last_name" doc:"Last name; may be empty."`
 	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of exposures that are resolved today."`
 	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of exposures that are not resolved today."`
+	UpdatedAt           domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or exposures last changed: what updated_since goes by."`
 }
 
 // DarkWeb says whether a client is watched for exposures, and what was found.

@@ -37,6 +37,7 @@ type FrameworkAssignment struct {
 	Modules    FrameworkModules             `json:"modules" doc:"Which modules of the framework are on."`
 	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"How far the framework is met. At most 5 minutes old."`
 	CreatedAt  domain.Time                  `json:"created_at" doc:"When the framework was assigned."`
+	UpdatedAt  domain.Time                  `json:"updated_at" since:"2.5" doc:"When the assignment was made, or more of it than evaluated_at last changed: what updated_since goes by."`
 }
 
 // FrameworkRef names a framework.

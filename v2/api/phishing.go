@@ -62,6 +62,7 @@ type PhishingTemplate struct {
 	Subject   string            `json:"subject" doc:"Subject of the mail."`
 	FromEmail string            `json:"from_email" doc:"Address that the mail claims to come from."`
 	CreatedAt domain.Time       `json:"created_at" doc:"When the template was added."`
+	UpdatedAt domain.Time       `json:"updated_at" since:"2.5" doc:"When the template was added or last changed: what updated_since goes by."`
 }
 
 // The operations on the results and the templates of simulated mails.

@@ -30,6 +30,7 @@ type PolicyUser struct {
 	Name           string        `json:"name" doc:"The user's full name."`
 	Acknowledged   bool          `json:"acknowledged" doc:"Whether the user signed the current version within the renewal period."`
 	AcknowledgedAt *domain.Time  `json:"acknowledged_at" doc:"When the user signed. Null where acknowledged is false."`
+	UpdatedAt      domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or signature last changed: what updated_since goes by. A signature that expires is a change."`
 }
 
 // PolicyPath is the path of an operation on one policy.

@@ -16,6 +16,7 @@ type ReportedEmail struct {
 	Classification domain.EmailClass      `json:"classification" doc:"What triage made of the mail; pending before it. Draft: it depends on the mailbox integration."`
 	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the mail was classified. Null while it is pending."`
 	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the mail. Null where that is not known. Draft."`
+	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the email was reported or last classified, as the service learned of it: what updated_since goes by."`
 }
 
 // ListReportedEmails lists the real mails that users reported.

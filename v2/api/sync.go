@@ -19,6 +19,7 @@ type SyncRun struct {
 	Unchanged   int                `json:"unchanged" doc:"Number of the directory's other users. Counted at the end of the run."`
 	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts that have no user, whose user could not be given their address, or whose user stays active although they are gone. Guests and accounts without an email address are not listed."`
 	Error       *string            `json:"error" doc:"Why the run failed, and what to do. Null where it did not."`
+	UpdatedAt   domain.Time        `json:"updated_at" since:"2.5" doc:"When the run last changed: what updated_since goes by."`
 }
 
 // SkippedAccount is an account that a run skipped.

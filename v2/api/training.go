@@ -7,6 +7,12 @@ import (
 
 // Assignment is a user's course with its status, as v2 shows it.
 type Assignment struct {
+	AssignmentFields
+	UpdatedAt domain.Time `json:"updated_at" since:"2.5" doc:"When what is shown here last changed, also by becoming overdue: what updated_since goes by."`
+}
+
+// AssignmentFields are the fields of a user's course in every list and event of courses.
+type AssignmentFields struct {
 	CourseID    domain.CourseID         `json:"course_id" doc:"Opaque id of the course."`
 	Title       string                  `json:"title" doc:"The course's title."`
 	Order       int                     `json:"order" doc:"The course's place in the user's list, from 1: the client's program first."`
@@ -19,7 +25,7 @@ type Assignment struct {
 // ClientAssignment is a course of one of a client's users, with its status.
 type ClientAssignment struct {
 	UserID domain.UserID `json:"user_id" doc:"The user, active or inactive, who was given the course."`
-	Assignment
+	AssignmentFields
 	UpdatedAt domain.Time `json:"updated_at" doc:"When what is shown here last changed, also by becoming overdue. Changes of the user do not move it."`
 }
 
