@@ -50,10 +50,21 @@ type row struct {
 	pair
 }
 
+// A namedRow is a row of an imported template that is named by language and name.
+type namedRow struct {
+	line           int
+	number         int64
+	language, name string
+}
+
+// nameSeparator is between the language and the name of a namedRow.
+const nameSeparator = ":"
+
 // A sheet is the content of an import file.
 type sheet struct {
 	total   int // the number of rows, with the refused
 	rows    []row
+	named   []namedRow // they become rows once the templates are found
 	refused []Refusal
 	numbers map[NumberKey]int // the line of each number
 	objects map[IDKey]int     // the line of each object
@@ -116,22 +127,27 @@ func (s *sheet) parse(line int, fields []string) {
 		s.refuse(line, Malformed, "%q is not an integer", digits)
 		return
 	}
+	language, template, byName := strings.Cut(text, nameSeparator)
+	byName = byName && kind == Template
 	id, err := ParseID(kind, text)
-	if errors.Is(err, errIDKind) {
+	if !byName && errors.Is(err, errIDKind) {
 		s.refuse(line, WrongKind, "%s is not the id of a %s", text, kind)
 		return
 	}
-	if err != nil {
+	if !byName && err != nil {
 		s.refuse(line, Malformed, "%q is %v", text, err)
 		return
 	}
 
 	number, ok := parseNumber(digits)
-	if !ok || number > MaxNumber {
+	switch {
+	case !ok || number > MaxNumber:
 		s.refuse(line, OutOfRange, notImported, digits, maxImported)
-		return
+	case byName:
+		s.named = append(s.named, namedRow{line, number, language, template})
+	default:
+		s.add(row{line, pair{kind, number, id}})
 	}
-	s.add(row{line, pair{kind, number, id}})
 }
 
 // add adds a row, or refuses it if its number or its object is on an earlier line.

@@ -17,7 +17,8 @@ CREATE TABLE collections (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
 	client_id uuid REFERENCES clients ON DELETE CASCADE);
 CREATE TABLE policies (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
 	scope_type text NOT NULL DEFAULT 'tenant', scope_id uuid, client_id uuid);
-CREATE TABLE phishing_templates (id uuid PRIMARY KEY, created_at timestamptz NOT NULL);
+CREATE TABLE phishing_templates (id uuid PRIMARY KEY, created_at timestamptz NOT NULL,
+	name text, language text, own boolean NOT NULL DEFAULT true);
 CREATE TABLE groups (id uuid PRIMARY KEY, created_at timestamptz NOT NULL, client_id uuid);
 CREATE TABLE reports (id uuid PRIMARY KEY, created_at timestamptz NOT NULL, client_id uuid);
 CREATE TABLE api_keys (id uuid PRIMARY KEY, partner_id uuid);

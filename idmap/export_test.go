@@ -14,7 +14,7 @@ import (
 func exported(t testing.TB, r *Registry) string {
 	t.Helper()
 	var file bytes.Buffer
-	lines, err := Export(t.Context(), r.db, &file, nil)
+	lines, err := Export(t.Context(), r.db, nil, &file, nil)
 	if err != nil || lines != strings.Count(file.String(), "\n")-1 {
 		t.Fatalf("%d lines and %v of\n%s", lines, err, &file)
 	}
@@ -99,7 +99,7 @@ func TestExportIsOneSnapshot(t *testing.T) {
 	before := exported(t, r)
 	var file bytes.Buffer
 	var last [2]int
-	lines, err := Export(t.Context(), r.db, &file, func(done, total int) {
+	lines, err := Export(t.Context(), r.db, nil, &file, func(done, total int) {
 		if done == progressEvery {
 			exec(t, db, `DELETE FROM clients`)
 			create(t, db, Report, 1)
@@ -121,12 +121,12 @@ func TestExportFails(t *testing.T) {
 	create(t, db, Client, 1)
 	read, write := io.Pipe()
 	read.Close()
-	if _, err := Export(t.Context(), r.db, write, nil); !errors.Is(err, io.ErrClosedPipe) {
+	if _, err := Export(t.Context(), r.db, nil, write, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a closed pipe is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Export(ctx, r.db, io.Discard, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Export(ctx, r.db, nil, io.Discard, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled context is %v", err)
 	}
 }

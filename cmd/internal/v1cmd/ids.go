@@ -3,6 +3,7 @@ package v1cmd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 
 type idmapCmd struct {
 	Import importCmd `cmd:"" help:"Give objects the numbers that callers of v1 know them by." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
-	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it." example:"idmap export numbers.csv"`
+	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it." example:"idmap export numbers.csv\nidmap export --partner Northlight numbers.csv"`
 	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id." example:"idmap lookup client 17"`
 }
 
@@ -59,21 +60,31 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 
 type exportCmd struct {
 	database.Flags
-	File string `arg:"" optional:"" default:"-" type:"path" help:"Where to write it; - for the standard output."`
+	File    string   `arg:"" optional:"" default:"-" type:"path" help:"Where to write it; - for the standard output."`
+	Partner []string `env:"-" sep:"none" help:"Write the numbers of one partner, its id, UUID or name, for an installation to which the objects have been exported: without reports, which an export does not have, and with all templates. Repeat it for several partners. Default: the numbers of all objects, for this installation."`
 }
 
 // Run writes the numbers. A file appears under its name when complete.
 func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
+		partners := make([]domain.PartnerID, len(c.Partner))
+		for i, name := range c.Partner {
+			if name == "" { // FindPartner would take the only partner
+				return errors.New("--partner: it is empty")
+			}
+			if partners[i], err = database.FindPartner(ctx, d, name); err != nil {
+				return err
+			}
+		}
 		progress := output.NewBar(s.Err, "exporting numbers")
 		if c.File == "-" {
-			_, err = idmap.Export(ctx, d.DB, s.Out, progress)
+			_, err = idmap.Export(ctx, d.DB, partners, s.Out, progress)
 			return err
 		}
 
 		lines := 0
 		_, err = output.WriteFile(c.File, func(to *bufio.Writer) (err error) {
-			lines, err = idmap.Export(ctx, d.DB, to, progress)
+			lines, err = idmap.Export(ctx, d.DB, partners, to, progress)
 			return err
 		})
 		if err != nil {
