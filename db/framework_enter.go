@@ -245,7 +245,7 @@ func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 		UNION ALL
 		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days, p.position
 		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, requiredCourses(enrolled), enrolled)
-	return pg.Run(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), appendedFrom, required, c.At))
+	return pg.Run(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), AppendedFrom, required, c.At))
 }
 
 // AssignFrameworksSince enrols the audiences of imported framework assignments in the courses of the frameworks, as of

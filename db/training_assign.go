@@ -87,9 +87,9 @@ const outcomesSQL = `
 		) AS last ON true
 	)`
 
-// appendedFrom is the highest position of courses of the program. Other courses get higher positions, at the end of a
+// AppendedFrom is the highest position of courses of the program. Other courses get higher positions, at the end of a
 // user's list.
-const appendedFrom = 1000
+const AppendedFrom = 1000
 
 // enrolSQL enrols locked users in courses. A further round has the new reasons, and the reasons of the previous round
 // that still hold. If a user already has the course, its assignment only gets the new reasons; the direct reason only
@@ -203,7 +203,7 @@ type enrolledRow struct {
 func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
-		"appendedFrom": appendedFrom, "dormancy": domain.Dormancy, "settlingIn": domain.SettlingIn,
+		"appendedFrom": AppendedFrom, "dormancy": domain.Dormancy, "settlingIn": domain.SettlingIn,
 	}))
 	for _, r := range rows {
 		if r.Dormant {

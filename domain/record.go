@@ -42,7 +42,7 @@ func (r Ref[K]) String() string {
 // hidden reports whether v2 shows no ids of this kind (decisions 1.2).
 func (r Ref[K]) hidden() bool {
 	switch r.Prefix() {
-	case PartnerID{}.Prefix(), MessageID{}.Prefix(), ExposureID{}.Prefix():
+	case PartnerID{}.Prefix(), MessageID{}.Prefix(), ExposureID{}.Prefix(), TrainingID{}.Prefix():
 		return true
 	}
 	return false

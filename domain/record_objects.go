@@ -130,8 +130,30 @@ type CollectionRecord struct {
 	Client      Optional[Ref[ClientKind]] `json:"client" rule:"new,fixed"`
 	Name        Optional[string]          `json:"name" rule:"new" validate:"omitnil,filled,name,max=200"`
 	Description Optional[*string]         `json:"description" validate:"omitnil,max=2000"`
-	Members     Optional[[]Ref[UserKind]] `json:"members" validate:"omitnil,max=10000"`
+	Members     Optional[[]MemberRecord]  `json:"members" validate:"omitnil,max=10000,dive"`
+	CreatedBy   Optional[Creator]         `json:"created_by"`
 	CreatedAt   Optional[Time]            `json:"created_at" validate:"omitnil,epoch,past"`
+}
+
+// MemberRecord is a user who joins a collection. In JSON it is an object, or only the id of the user if AddedAt is nil.
+type MemberRecord struct {
+	User Ref[UserKind] `json:"user" validate:"required"`
+	// AddedAt is when the user joined; nil means the default: for a new collection, when it and the user existed.
+	AddedAt *Time `json:"added_at,omitempty" validate:"omitnil,epoch,past"`
+}
+
+// UnmarshalText parses the id of the user.
+func (m *MemberRecord) UnmarshalText(text []byte) error { return m.User.UnmarshalText(text) }
+
+// MarshalJSON returns the id of the user, or an object if the record has a time.
+func (m MemberRecord) MarshalJSON() ([]byte, error) {
+	text := []byte(`"` + m.User.String() + `"`)
+	if m.AddedAt == nil {
+		return text, nil
+	}
+	text = append(append([]byte(`{"user":`), text...), `,"added_at":"`...)
+	text, err := m.AddedAt.AppendText(text)
+	return append(text, `"}`...), err
 }
 
 // PolicyRecord is a text of a client that an audience of its users has to sign.
@@ -179,6 +201,61 @@ type ModulesRecord struct {
 	Phishing  *bool `json:"phishing,omitempty"`
 	Policies  *bool `json:"policies,omitempty"`
 	Reporting *bool `json:"reporting,omitempty"`
+}
+
+// TrainingRecord is a round of a course that a user was assigned. Its id only identifies the line: the service identifies
+// a round by its user, course and number.
+type TrainingRecord struct {
+	ID     Ref[TrainingKind]         `json:"id" validate:"required"`
+	User   Optional[Ref[UserKind]]   `json:"user" rule:"new,fixed"`
+	Course Optional[Ref[CourseKind]] `json:"course" rule:"new,fixed"`
+	// Round is 1 for the first time that the course was assigned; each renewal is another round.
+	Round    Optional[int] `json:"round" rule:"fixed" validate:"omitnil,between=1 1000"`
+	Position Optional[int] `json:"position" validate:"omitnil,between=1 2000000"`
+	// Reasons are all reasons of the assignment. A new one without reasons is direct.
+	Reasons     Optional[[]TrainingReason] `json:"reasons" validate:"omitnil,max=200"`
+	AssignedAt  Optional[Time]             `json:"assigned_at" rule:"new" validate:"omitnil,epoch,past"`
+	DueOn       Optional[Date]             `json:"due_on" rule:"new"`
+	StartedAt   Optional[Time]             `json:"started_at" validate:"omitnil,epoch,past"`
+	CompletedAt Optional[Time]             `json:"completed_at" validate:"omitnil,epoch,past"`
+}
+
+// TrainingReason is a reason why a course is assigned: the client's program, a request (direct), or a framework
+// assignment. In JSON it is program, direct, or the id of the framework assignment.
+type TrainingReason struct {
+	Program, Direct bool
+	Framework       Ref[FrameworkAssignmentKind]
+}
+
+const (
+	programReason = "program"
+	directReason  = "direct"
+)
+
+// UnmarshalText parses program, direct, or the id of a framework assignment.
+func (r *TrainingReason) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case programReason:
+		r.Program = true
+	case directReason:
+		r.Direct = true
+	default:
+		if r.Framework.UnmarshalText(text) != nil {
+			return Fault("must be program, direct, or the id of a framework assignment")
+		}
+	}
+	return nil
+}
+
+// MarshalText returns the text that UnmarshalText parses. It never fails.
+func (r TrainingReason) MarshalText() ([]byte, error) {
+	switch {
+	case r.Program:
+		return []byte(programReason), nil
+	case r.Direct:
+		return []byte(directReason), nil
+	}
+	return r.Framework.MarshalText()
 }
 
 // ResultRecord is a simulated mail to a user, with its result.

@@ -67,7 +67,7 @@ func CopyRows[Row any](ctx context.Context, r Runner, action string, rows []Row)
 	return Copy(ctx, r, action, all.table.Name, columnNames(all.table.Fields), len(rows), func(n int) []any {
 		values := all.values(all.rows.Index(n))
 		for i, value := range values {
-			values[i] = wireValue(deref(value))
+			values[i] = wireValue(uuidList(deref(value)))
 		}
 		return values
 	})
@@ -119,8 +119,22 @@ func deref(value any) any {
 	return v.Elem().Interface()
 }
 
+// uuidList returns a list of ids as UUIDs, for a column of type uuid[], and other values as they are.
+func uuidList(value any) any {
+	v := reflect.ValueOf(value)
+	if v.Kind() != reflect.Slice || !v.Type().Elem().Implements(reflect.TypeFor[idBytes]()) {
+		return value
+	}
+	list := make([]uuid.UUID, v.Len())
+	for i := range list {
+		list[i] = v.Index(i).Interface().(idBytes).Bytes()
+	}
+	return list
+}
+
 // jsonValue returns a value whose JSON is valid for the column's type: an id becomes a UUID.
 func jsonValue(value any) any {
+	value = uuidList(value)
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Array && v.CanConvert(uuidType) {
 		return uuid.UUID(v.Convert(uuidType).Interface().([16]byte))
 	}

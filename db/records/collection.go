@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"reflect"
@@ -16,13 +17,13 @@ import (
 
 // Imports and exports of collections.
 
-// importedCollection is a row of collections with a part of the members. Part numbers the parts from 0.
+// importedCollection is a row of collections with a part of the members, as JSON. Part numbers the parts from 0.
 type importedCollection struct {
 	bun.BaseModel `bun:"table:collections,alias:k"`
 	db.CollectionRow
 
-	Part    int      `bun:",scanonly"`
-	Members []string `bun:",array,scanonly"`
+	Part    int    `bun:",scanonly"`
+	Members string `bun:",scanonly"`
 }
 
 // Collections is the kind of collections. The members of a record are added to the existing members. An export splits a
@@ -30,31 +31,52 @@ type importedCollection struct {
 var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 	object: "collection", partner: ofPartner("k"), order: "k.client_id, k.id, m.part",
 	extendExport: func(q *pg.Select) {
-		q.Columns("m.part, m.members").Join(`CROSS JOIN LATERAL (
-			SELECT ((n - 1) / ?::integer)::integer AS part, array_agg(user_id::text ORDER BY user_id) AS members FROM (
-				SELECT user_id, row_number() OVER (ORDER BY user_id) AS n FROM collection_members
-				WHERE client_id = k.client_id AND collection_id = k.id) AS numbered
+		q.Columns("m.part, m.members::text AS members").Join(`CROSS JOIN LATERAL (
+			SELECT ((n - 1) / ?::integer)::integer AS part, json_agg(json_build_object('user', user_id, 'added_at',
+				CASE WHEN n > ?::integer OR added_at <> since THEN added_at END) ORDER BY user_id) AS members
+			FROM (
+				SELECT m.user_id, m.added_at, greatest(k.created_at, u.created_at) AS since,
+					row_number() OVER (ORDER BY m.user_id) AS n
+				FROM collection_members AS m JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id
+				WHERE m.client_id = k.client_id AND m.collection_id = k.id) AS numbered
 			GROUP BY 1
-			UNION ALL SELECT 0, '{}' WHERE NOT EXISTS (
+			UNION ALL SELECT 0, '[]' WHERE NOT EXISTS (
 				SELECT FROM collection_members WHERE client_id = k.client_id AND collection_id = k.id)
-		) AS m`, domain.MaxMembers)
+		) AS m`, domain.MaxMembers, domain.MaxMembers)
 	},
-	adjustRecord: func(r *importedCollection, out *domain.CollectionRecord) error {
-		members := make([]domain.Ref[domain.UserKind], len(r.Members))
-		for i, text := range r.Members {
-			if err := members[i].UnmarshalText([]byte(text)); err != nil {
-				return err
-			}
-		}
-		out.Members = domain.Give(members)
-		return nil
-	},
+	adjustRecord: adjustCollection,
 	audiences: db.SharedAudiences, begin: beginCollections, rank: db.CollectionLocks, locked: "k.client_id, k.id",
 	setDefaults: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
 	names: &names[importedCollection]{
 		field: "name", column: "name_key", held: "t.client_id = k.scope::uuid AND t.name_key = k.key",
 		nameOf: func(r *importedCollection) name { return name{r.Client.UUID(), r.NameKey} },
 	},
+}
+
+// adjustCollection sets the members of an exported record. It leaves out what a new collection gets anyway: the default
+// creator, and the times of members who joined when the collection and the user existed (beginCollections).
+func adjustCollection(r *importedCollection, out *domain.CollectionRecord) error {
+	if r.CreatedBy == domain.ByDashboard {
+		out.CreatedBy = domain.Optional[domain.Creator]{}
+	}
+	var list []struct {
+		User    string     `json:"user"`
+		AddedAt *time.Time `json:"added_at"`
+	}
+	if err := json.Unmarshal([]byte(r.Members), &list); err != nil {
+		return fmt.Errorf("read the members of a collection: %w", err)
+	}
+	members := make([]domain.MemberRecord, len(list))
+	for i, m := range list {
+		if err := members[i].UnmarshalText([]byte(m.User)); err != nil {
+			return err
+		}
+		if m.AddedAt != nil {
+			members[i].AddedAt = &domain.Time{Time: *m.AddedAt}
+		}
+	}
+	out.Members = domain.Give(members)
+	return nil
 }
 
 type (
@@ -79,15 +101,18 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 		if collection != nil {
 			client = collection.ClientID
 		}
-		for _, u := range r.Members.Value {
-			user, at := b.found.find(u), b.At
+		for _, m := range r.Members.Value {
+			user, at := b.found.find(m.User), b.At
 			if !user.isOf(client) {
 				continue // finish refuses the record
 			}
-			if collection == nil { // a member since both the collection and the user exist
+			switch {
+			case m.AddedAt != nil:
+				at = m.AddedAt.Time
+			case collection == nil: // a member since both the collection and the user exist
 				at = domain.Later(r.CreatedAt.Or(domain.Time{Time: b.At}).Time, user.CreatedAt)
 			}
-			list = append(list, membership{client, r.ID.ID, u.ID, at})
+			list = append(list, membership{client, r.ID.ID, m.User.ID, at})
 		}
 	}
 	newMembers, err := lockNewMemberships(ctx, b.Change, list)
@@ -100,9 +125,9 @@ func beginCollections(ctx context.Context, b *importingCollections) error {
 		joined[m.CollectionID] = append(joined[m.CollectionID], m)
 	}
 	b.kind.finish = func(b *importingCollections, a *appliedCollection) error {
-		for n, u := range a.record.Members.Value {
-			if !b.found.find(u).isOf(a.after.Client) {
-				return fmt.Errorf("members[%d]: %s of the client", n, domain.NoSuchObject(u.Noun()))
+		for n, m := range a.record.Members.Value {
+			if !b.found.find(m.User).isOf(a.after.Client) {
+				return fmt.Errorf("members[%d]: %s of the client", n, domain.NoSuchObject(m.User.Noun()))
 			}
 		}
 		a.sideEffect = len(joined[a.after.ID]) > 0

@@ -95,10 +95,10 @@ func (m *mapping) column(row reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// rowType returns the type in a row for the type t of a field: that of the only field of a struct like domain.Time and
-// domain.Ref, and otherwise t.
+// rowType returns the type in a row for the type t of a field: that of the only field, an exported one, of a struct like
+// domain.Time and domain.Ref, and otherwise t.
 func rowType(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Struct && t.NumField() == 1 {
+	if t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).IsExported() {
 		return t.Field(0).Type
 	}
 	return t

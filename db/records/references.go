@@ -47,6 +47,7 @@ var objectQueries = []struct{ prefix, query string }{
 	{domain.GroupID{}.Prefix(), "SELECT o.id, o.client_id FROM groups AS o"},
 	{domain.CollectionID{}.Prefix(), "SELECT o.id, o.client_id FROM collections AS o"},
 	{domain.UserID{}.Prefix(), "SELECT o.id, o.client_id, o.created_at FROM users AS o"},
+	{domain.FrameworkAssignmentID{}.Prefix(), "SELECT o.id, o.client_id FROM framework_assignments AS o"},
 }
 
 // want adds the objects that a field's value refers to, for lookUp. An AnyRef may refer to a group or a collection.
@@ -65,9 +66,15 @@ func (o objects) want(value any) {
 		for _, p := range v {
 			o.want(p.Course)
 		}
-	case []domain.Ref[domain.UserKind]:
+	case []domain.MemberRecord:
+		for _, m := range v {
+			o.want(m.User)
+		}
+	case []domain.TrainingReason:
 		for _, r := range v {
-			o.want(r)
+			if !r.Framework.IsZero() {
+				o.want(r.Framework)
+			}
 		}
 	case []domain.Ref[domain.CollectionKind]:
 		for _, r := range v {

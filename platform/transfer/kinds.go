@@ -28,7 +28,7 @@ type kind struct {
 var kinds = []*kind{
 	newKind(records.Partners), newKind(records.Courses), newKind(records.Clients), newKind(records.Admins),
 	newKind(records.Groups), users, newKind(records.Collections), users.then, newKind(records.Policies),
-	newKind(records.Frameworks),
+	newKind(records.Frameworks), training,
 	newHistory(records.Results), newHistory(records.SentEmails), newKind(records.Exposures),
 }
 
@@ -38,6 +38,10 @@ var users = &kind{
 	then:          newKind(records.Memberships),
 	hasSecondPart: func(record any) bool { return len(record.(*domain.UserRecord).CollectionIDs.Value) > 0 },
 }
+
+// training is the kind of rounds of courses. One worker applies them, in the order of a user's lines: a round waits for
+// the round before it.
+var training = &kind{Kind: records.Training, rules: rule.Of(records.Training.Type()), times: 5, workers: 1}
 
 // newKind returns a kind of which one worker applies run.batchLines lines in a transaction.
 func newKind(r records.Kind) *kind {
@@ -79,6 +83,8 @@ func (k *kind) toStagedLine(text []byte, now time.Time) (records.StagedLine, err
 		l.Object, l.UserID = new(idOf(record)), &r.User.Value.ID
 	case *domain.SentEmailRecord:
 		l.Object, l.UserID = new(idOf(record)), &r.User.Value.ID
+	case *domain.TrainingRecord:
+		l.UserID = &r.User.Value.ID // its id need not be that of an object
 	}
 	return l, nil
 }
