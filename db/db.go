@@ -48,6 +48,11 @@ func WithSlowLog(log *slog.Logger, after time.Duration) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithSlowLog(log, after)) }
 }
 
+// WithStepLog logs steps of the server's clock.
+func WithStepLog(log *slog.Logger) Option {
+	return func(o *options) { o.pool = append(o.pool, pg.WithStepLog(log)) }
+}
+
 // WithConns bounds the number of connections; the default is pg.DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool, pg.WithConns(n)) } }
 

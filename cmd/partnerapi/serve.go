@@ -147,7 +147,7 @@ func (c serveCmd) build(
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	links := report.NewLinks(reportSecret, address, d.Now)
-	s := &service{config: c, db: d, clock: domain.SystemClock{}, after: time.After, log: log}
+	s := &service{config: c, db: d, clock: d, after: time.After, log: log}
 	s.documents = &site.Documents{PublicURL: c.PublicURL, Address: address, SupportURL: c.SupportURL, Now: s.clock.Now}
 	if s.cells, err = otherCells(ctx, d, c.PublicURL); err != nil {
 		return nil, err

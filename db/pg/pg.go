@@ -58,6 +58,7 @@ type options struct {
 	slow    *slowLog
 	pooler  Pooler
 	direct  string
+	stepLog *slog.Logger
 
 	replica    string
 	replicaLog *slog.Logger
@@ -92,10 +93,10 @@ func Open(url string, opts ...Option) (*DB, error) {
 	}
 	conns := max(o.conns, 2)
 	d := &DB{pooler: o.pooler, clock: o.clock, clashes: o.clashes, gate: newGate(conns)}
-	var measure func(context.Context, *pgx.Conn) (bool, error)
+	var server *serverClock
 	if o.clock == nil {
-		server := &serverClock{machine: domain.SystemClock{}}
-		d.clock, measure = server, server.prepareConn
+		server = newServerClock(domain.SystemClock{}, o.stepLog)
+		d.clock = server
 	}
 	switch {
 	case o.slow != nil && o.tracer != nil:
@@ -106,18 +107,18 @@ func Open(url string, opts ...Option) (*DB, error) {
 	d.traced = o.tracer != nil
 
 	var err error
-	if d.pool, err = o.open(url, conns+ReservedConns, o.pooler, measure); err != nil {
+	if d.pool, err = o.open(url, conns+ReservedConns, o.pooler, server); err != nil {
 		return nil, err
 	}
 	d.sessions = d.pool
 	if o.direct != "" {
-		if d.sessions, err = o.open(o.direct, ReservedConns, NoPooler, nil /* no hook */); err != nil {
+		if d.sessions, err = o.open(o.direct, ReservedConns, NoPooler, nil /* not measured */); err != nil {
 			d.pool.Close()
 			return nil, err
 		}
 	}
 	if o.replica != "" {
-		pool, err := o.open(o.replica, ReplicaConns, NoPooler, nil /* no hook */)
+		pool, err := o.open(o.replica, ReplicaConns, NoPooler, nil /* not measured */)
 		if err != nil {
 			d.sessions.Close()
 			d.pool.Close()
@@ -129,25 +130,29 @@ func Open(url string, opts ...Option) (*DB, error) {
 	return d, nil
 }
 
-// open opens a pool of connections to a server or, if pooler is not NoPooler, to a pooler. prepare is the PrepareConn
-// hook of the pool; it may be nil.
-func (o options) open(
-	url string, conns int, pooler Pooler, prepare func(context.Context, *pgx.Conn) (bool, error),
-) (*pgxpool.Pool, error) {
+// open opens a pool of connections to a server or, if pooler is not NoPooler, to a pooler. clock, if not nil, measures
+// the server's time on them.
+func (o options) open(url string, conns int, pooler Pooler, clock *serverClock) (*pgxpool.Pool, error) {
 	config, err := parseAddress(url)
 	if err != nil {
 		return nil, err
 	}
 	config.MaxConns = int32(conns)
 	config.MaxConnIdleTime = 5 * time.Minute
-	config.PrepareConn = prepare
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		prepareTypes(conn)
-		if pooler != SessionPooler {
+		if pooler == SessionPooler {
+			if _, err := conn.Exec(ctx, "SET jit = off"); err != nil { // setSession cannot: such a pooler refuses the parameter
+				return err
+			}
+		}
+		if clock == nil {
 			return nil
 		}
-		_, err := conn.Exec(ctx, "SET jit = off") // setSession cannot: such a pooler refuses the parameter
-		return err
+		return clock.afterConnect(ctx, conn)
+	}
+	if clock != nil {
+		config.PrepareConn = clock.prepareConn
 	}
 	config.ConnConfig.Tracer = o.tracer
 	detectDeadServers(config)
@@ -226,10 +231,23 @@ func (d *DB) Ping(ctx context.Context) error {
 // the machine's time.
 func (d *DB) Now() time.Time { return d.clock.Now() }
 
+// Elapsed returns the monotonic time since the process started: DB is a domain.Clock.
+func (d *DB) Elapsed() time.Duration { return d.clock.Elapsed() }
+
+// SinceLeap returns the time that has elapsed since this process saw the clock of Now set forward by more than
+// domain.LeapForward, or domain.NoLeap if it has not. Work that the clock alone causes, and that nothing can undo, waits
+// for some of it.
+func (d *DB) SinceLeap() time.Duration {
+	if c, ok := d.clock.(interface{ SinceLeap() time.Duration }); ok {
+		return c.SinceLeap()
+	}
+	return domain.NoLeap
+}
+
 // At returns the same database with a clock that always returns now.
 func (d *DB) At(now time.Time) *DB {
 	fixed := *d
-	fixed.clock = domain.NewManualClock(now)
+	fixed.clock = fixedClock{d, now.UTC().Truncate(time.Microsecond)}
 	return &fixed
 }
 

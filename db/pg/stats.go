@@ -9,13 +9,20 @@ type Stats struct {
 	// Waits is the number of waits for a connection since Open, and Waited their total duration.
 	Waits  int64
 	Waited time.Duration
+	// ClockSteps is the number of times that the server's clock was seen to be set, and ClockStepped the sum of by how much.
+	ClockSteps   int64
+	ClockStepped time.Duration
 }
 
 // Stats returns the current figures of the pool. Max leaves out the reserved connections.
 func (d *DB) Stats() Stats {
-	s := d.pool.Stat()
-	return Stats{
-		InUse: d.gate.inUse(), Idle: int(s.IdleConns()), Max: int(s.MaxConns()) - ReservedConns,
+	pool := d.pool.Stat()
+	s := Stats{
+		InUse: d.gate.inUse(), Idle: int(pool.IdleConns()), Max: int(pool.MaxConns()) - ReservedConns,
 		Waits: d.gate.waited.Load(), Waited: time.Duration(d.gate.waitedFor.Load()),
 	}
+	if c, ok := d.clock.(*serverClock); ok {
+		s.ClockSteps, s.ClockStepped = c.steps.Load(), time.Duration(c.stepped.Load())
+	}
+	return s
 }

@@ -131,6 +131,9 @@ type ahead time.Duration
 
 func (a ahead) Now() time.Time { return time.Now().Add(time.Duration(a)) }
 
+// Elapsed implements domain.Clock.
+func (ahead) Elapsed() time.Duration { return domain.SystemClock{}.Elapsed() }
+
 // showStep shows the writes since the step before, and what is kept for a while.
 func (s *soaked) showStep(ctx context.Context) {
 	s.mu.Lock()

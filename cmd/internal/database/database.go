@@ -206,7 +206,7 @@ func (f Flags) ConnectVia(
 	options, log := []db.Option{db.WithPooler(pooler, f.DirectURL)}, output.NewLog(progress, slog.LevelInfo, "text")
 	if serveOptions != nil {
 		log = serveOptions.Log
-		options = append(options, db.WithConns(serveOptions.Connections), db.WithSlowLog(log, slowStatement))
+		options = append(options, db.WithConns(serveOptions.Connections), db.WithSlowLog(log, slowStatement), db.WithStepLog(log))
 		if serveOptions.Tracer != nil {
 			options = append(options, db.WithTracer(serveOptions.Tracer))
 		}

@@ -191,6 +191,8 @@ func (c *tally) pool(s pg.Stats) {
 	c.gauge(Describe("database_connections_max", "How many connections the pool may have (--connections)."), float64(s.Max))
 	c.counter(Describe("database_waits_total", "How often a connection of the pool had to be waited for."), float64(s.Waits))
 	c.counter(Describe("database_wait_seconds_total", "How long connections of the pool were waited for."), s.Waited.Seconds())
+	c.counter(Describe("database_clock_steps_total", "How often the clock of the database server was set by more than a second."), float64(s.ClockSteps))
+	c.counter(Describe("database_clock_stepped_seconds_total", "By how much the clock of the database server was set, in both directions."), s.ClockStepped.Seconds())
 }
 
 // replica adds the state of the standby at its last check; nothing if there is none (ok is false). A standby is used
