@@ -60,8 +60,8 @@ const (
 // outages are the SQLSTATEs, or prefixes of SQLSTATEs, of errors of the server, not of a statement (decisions 2.6). 08:
 // connection; 40: rolled back because of another transaction; 53: out of connections, memory or disk; 57P: shutting
 // down, starting up, or the database was dropped; 25006: a standby, which accepts no writes; 57014: cancelled by a
-// timeout; 55P03: a lock not available in time; 25P03: idle in a transaction for too long.
-var outages = []string{"08", "40", "53", "57P", "25006", "57014", "55P03", "25P03"}
+// timeout; 55P03: a lock not available in time; 25P03: idle in a transaction for too long; 25P04: in it for too long.
+var outages = []string{"08", "40", "53", "57P", "25006", "57014", "55P03", "25P03", "25P04"}
 
 // unavailable reports whether err is an error of the connection or the server. A failure to connect is such an error,
 // whatever its reason. A canceled context is none.

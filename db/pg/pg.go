@@ -43,6 +43,10 @@ type DB struct {
 	clashes  map[string]*domain.Error
 	gate     *gate
 	replica  *replica // nil without WithReplica
+	stamps   *stamps
+	// newestStamp is the query of WithNewestStamp, and changeLimit the limit of WithChangeLimit.
+	newestStamp string
+	changeLimit time.Duration
 	// traced is true if there is a tracer, which needs the names of statements.
 	traced bool
 }
@@ -59,6 +63,9 @@ type options struct {
 	pooler  Pooler
 	direct  string
 	stepLog *slog.Logger
+
+	newestStamp string
+	changeLimit time.Duration
 
 	replica    string
 	replicaLog *slog.Logger
@@ -87,12 +94,15 @@ func WithPooler(found Pooler, direct string) Option {
 // Open opens the database at a postgres:// URL, with further pools for the direct URL of WithPooler and the standby of
 // WithReplica. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
-	o := options{conns: DefaultConns}
+	o := options{conns: DefaultConns, newestStamp: "NULL", changeLimit: ChangeLimit}
 	for _, opt := range opts {
 		opt(&o)
 	}
 	conns := max(o.conns, 2)
-	d := &DB{pooler: o.pooler, clock: o.clock, clashes: o.clashes, gate: newGate(conns)}
+	d := &DB{
+		pooler: o.pooler, clock: o.clock, clashes: o.clashes, gate: newGate(conns),
+		stamps: &stamps{}, newestStamp: o.newestStamp, changeLimit: o.changeLimit,
+	}
 	var server *serverClock
 	if o.clock == nil {
 		server = newServerClock(domain.SystemClock{}, o.stepLog)

@@ -68,12 +68,14 @@ func (d *DB) txBy(ctx context.Context, begin beginTx, options pgx.TxOptions, fn 
 	}
 	// The rollback does nothing after a commit. It must work even if ctx has ended.
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	ctx, stop := withLimit(ctx)
+	defer stop()
 	var after []func()
 	if err := fn(context.WithValue(context.WithValue(ctx, txKey{}, tx), afterKey{}, &after)); err != nil {
-		return err
+		return d.tooLong(ctx, err)
 	}
 	if err := tx.Commit(ctx); err != nil {
-		return d.TranslateError("commit", err)
+		return d.tooLong(ctx, d.TranslateError("commit", err))
 	}
 	for _, fn := range after {
 		fn()
@@ -126,6 +128,7 @@ func (d *DB) DryRun(ctx context.Context, fn func(ctx context.Context) error) err
 				err = d.TranslateError("roll a trial back", rollbackErr)
 			}
 		}()
+		ctx, _ = inSavepoint(ctx, true /* trial */)
 		return fn(context.WithValue(ctx, txKey{}, savepoint))
 	})
 }
@@ -143,10 +146,15 @@ func (d *DB) Savepoint(ctx context.Context, fn func(ctx context.Context) error) 
 	}
 	// The rollback does nothing after the savepoint is released.
 	defer func() { _ = savepoint.Rollback(context.WithoutCancel(ctx)) }()
-	if err := fn(context.WithValue(ctx, txKey{}, savepoint)); err != nil {
+	inner, keepStamp := inSavepoint(ctx, false /* no trial */)
+	if err := fn(context.WithValue(inner, txKey{}, savepoint)); err != nil {
 		return err
 	}
-	return d.TranslateError("release a savepoint", savepoint.Commit(ctx))
+	if err := savepoint.Commit(ctx); err != nil {
+		return d.TranslateError("release a savepoint", err)
+	}
+	keepStamp()
+	return nil
 }
 
 // begin begins a transaction on a connection of the pool. If that was dead, it tries another one, up to maxTries.
