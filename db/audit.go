@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -14,7 +15,7 @@ import (
 // auditPage is the number of entries that one statement reads.
 const auditPage = 1000
 
-// Audit inserts an entry into the audit trail, in the transaction of ctx. A zero At means the current time. Audit
+// Audit inserts an entry into the audit trail, in the transaction of ctx. A zero At means the time of the change. Audit
 // returns Unavailable if the partner of the entry's key or client is frozen (frozenMove): every write of a caller or an
 // operator ends with an entry, so that writes of a partner that is being moved, or was moved, are rejected.
 func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
@@ -24,32 +25,36 @@ func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 // AuditAll inserts entries, at least one and at most a thousand, into the audit trail. It returns Unavailable if the
 // partner of an entry's key or client is frozen.
 func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
-	frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
-		? RETURNING EXISTS (
-			SELECT 1 FROM moves AS m WHERE `+frozenMove+` AND m.partner_id IN (audit_entries.partner_id, (
-				SELECT c.partner_id FROM clients AS c WHERE c.id = audit_entries.client_id)))`, d.auditSQL(entries...))))
-	if err == nil && slices.Contains(frozen, true) {
-		err = errMoving()
-	}
-	return err
+	return d.Stamped(ctx, func(ctx context.Context, at time.Time) error {
+		frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
+			? RETURNING EXISTS (
+				SELECT 1 FROM moves AS m WHERE `+frozenMove+` AND m.partner_id IN (audit_entries.partner_id, (
+					SELECT c.partner_id FROM clients AS c WHERE c.id = audit_entries.client_id)))`, auditSQL(at, entries...))))
+		if err == nil && slices.Contains(frozen, true) {
+			err = errMoving()
+		}
+		return err
+	})
 }
 
 // AuditOfAny inserts the entry of work that may write rows of any partner, such as an import of numbers of version 1.
 // It returns Unavailable while any partner is being handed over.
 func (d *DB) AuditOfAny(ctx context.Context, e domain.AuditEntry) error {
-	frozen, err := pg.One[bool](ctx, d, "write the audit trail", pg.SQL("? RETURNING "+anyFrozen, d.auditSQL(e)))
-	if err == nil && frozen {
-		err = errMoving()
-	}
-	return err
+	return d.Stamped(ctx, func(ctx context.Context, at time.Time) error {
+		frozen, err := pg.One[bool](ctx, d, "write the audit trail", pg.SQL("? RETURNING "+anyFrozen, auditSQL(at, e)))
+		if err == nil && frozen {
+			err = errMoving()
+		}
+		return err
+	})
 }
 
-// auditSQL returns the INSERT of entries. A zero At becomes the current time.
-func (d *DB) auditSQL(entries ...domain.AuditEntry) pg.Query {
+// auditSQL returns the INSERT of entries. A zero At becomes the time now.
+func auditSQL(now time.Time, entries ...domain.AuditEntry) pg.Query {
 	rows := pg.MapRows(entries, func(e *domain.AuditEntry) auditRow {
 		row := auditRow{AuditEntry: *e}
 		if row.At.IsZero() {
-			row.At = d.Now()
+			row.At = now
 		}
 		return row
 	})

@@ -17,7 +17,7 @@ import (
 // transactions lock rows in that order, so that they cannot deadlock.
 type Change struct {
 	*DB
-	// At is the time of the change: of its events, and of updated_at in the rows that it changes.
+	// At is the time of the change (Stamp): of its events, and of updated_at in the rows that it changes.
 	At time.Time
 
 	locked LockRank // the highest rank locked
@@ -79,8 +79,8 @@ func (d *DB) Change(ctx context.Context, fn func(context.Context, *Change) error
 
 // change runs fn with a new Change in a transaction, and then writes its effects, without an entry of the audit trail.
 func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error) error {
-	return d.Tx(ctx, func(ctx context.Context) error {
-		c := &Change{DB: d, At: d.Now()}
+	return d.Stamped(ctx, func(ctx context.Context, at time.Time) error {
+		c := &Change{DB: d, At: at}
 		if err := fn(ctx, c); err != nil {
 			return err
 		}

@@ -79,7 +79,11 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	if f.IDs != nil {
 		k.Where.Add("c.id = ANY(?::uuid[])", pg.IDs(f.IDs))
 	}
-	pg.AddIf(&k.Where, "c.updated_at >= ?", f.UpdatedSince)
+	delta, err := pg.DeltaOf(ctx, d.DB, f.UpdatedSince, &w)
+	if err != nil {
+		return domain.Slice[domain.Client]{}, err
+	}
+	k.Where.Changed(delta, "c.updated_at")
 	if w.Total && all { // the partner's counter is the total, and is read in the same statement
 		k.Select = func(q *pg.Select) {
 			q.Columns(pg.Columns[ClientRow]()).Columns(

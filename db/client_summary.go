@@ -121,14 +121,20 @@ const (
 // summarize refreshes in one statement the summaries of the clients, alias c, that match a condition and whose summary
 // is older than before, and returns these clients. RefreshAhead keeps them fresh until ahead; nil leaves that time
 // unchanged. Outside of a transaction the commit does not wait for the disk.
-func (d *DB) summarize(ctx context.Context, condition pg.Query, before time.Time, ahead *time.Time) ([]ClientRow, error) {
-	now := d.Now()
-	return pg.All[ClientRow](ctx, d, "refresh summaries", pg.Prepared(pg.SQL(summarySQL+pg.Columns[ClientRow](),
-		pg.Named{
-			"of": condition, "before": before, "now": now, "today": domain.DateOf(now),
-			"gradeFloors": domain.GradeFloors, "grades": domain.GradesUpward, "noUsers": domain.AverageScore(0, 0),
-			"ahead": ahead, "async": !d.InTx(ctx), "factorTotals": factorTotals, "factorUsers": factorUsers,
-		})))
+func (d *DB) summarize(
+	ctx context.Context, condition pg.Query, before time.Time, ahead *time.Time,
+) (refreshed []ClientRow, err error) {
+	async := !d.InTx(ctx)
+	err = d.Stamped(ctx, func(ctx context.Context, now time.Time) error {
+		refreshed, err = pg.All[ClientRow](ctx, d, "refresh summaries", pg.Prepared(pg.SQL(summarySQL+pg.Columns[ClientRow](),
+			pg.Named{
+				"of": condition, "before": before, "now": now, "today": domain.DateOf(now),
+				"gradeFloors": domain.GradeFloors, "grades": domain.GradesUpward, "noUsers": domain.AverageScore(0, 0),
+				"ahead": ahead, "async": async, "factorTotals": factorTotals, "factorUsers": factorUsers,
+			})))
+		return err
+	})
+	return refreshed, err
 }
 
 // refreshRead refreshes, for a read, the summaries that are older than domain.SummaryAge of the clients within the
@@ -176,9 +182,15 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) (refreshed b
 	return true, err
 }
 
-// RefreshReachable refreshes the stale summaries of all clients that the caller reaches, in one statement.
+// RefreshReachable refreshes the stale summaries of all clients that the caller reaches, in one statement. A cheap
+// statement first checks whether there are any.
 func (d *DB) RefreshReachable(ctx context.Context) error {
-	_, err := d.refreshRead(ctx, pg.SQL("true"))
+	stale, err := pg.One[bool](ctx, d, "look for stale summaries", pg.Prepared(pg.SQL(
+		"SELECT EXISTS (SELECT 1 FROM clients AS c WHERE ? AND c.summarized_at < ?)",
+		WithinReach(ctx), d.Now().Add(-domain.SummaryAge))))
+	if err == nil && stale {
+		_, err = d.refreshRead(ctx, pg.SQL("true"))
+	}
 	return err
 }
 

@@ -32,7 +32,11 @@ func (t *Tenant) Collections(
 		return r.CreatedAt, r.ID
 	})
 	k.Where.Add("k.client_id = ?", t.ID)
-	pg.AddIf(&k.Where, "k.updated_at >= ?", since)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.Collection]{}, err
+	}
+	k.Where.Changed(delta, "k.updated_at")
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*CollectionRow).collection), err
 }
@@ -58,9 +62,14 @@ func (t *Tenant) Members(
 			Join("JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id")
 	}
 	k.Where.Add("m.client_id = ? AND m.collection_id = ?", t.ID, of.ID)
-	if since != nil { // joining sets updated_at of the user too
+	delta, err := pg.DeltaOf(ctx, t.db.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.Member]{}, err
+	}
+	if delta != nil { // joining sets updated_at of the user too
+		at := pg.SQL("u.updated_at")
 		k.Where.Add(`EXISTS (SELECT 1 FROM users AS u
-			WHERE u.client_id = m.client_id AND u.id = m.user_id AND u.updated_at >= ?)`, *since)
+			WHERE u.client_id = m.client_id AND u.id = m.user_id AND ? AND ?)`, delta.From(at), delta.Upto(at))
 	}
 	members, err := pg.Page(ctx, t.db, k, w)
 	members.Total = of.Members // wrong with since: then callers ask for no total

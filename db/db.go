@@ -74,7 +74,7 @@ func WithoutEvents() Option { return func(o *options) { o.silent = true } }
 
 // Open opens the database at a postgres:// URL. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
-	o := options{pool: []pg.Option{pg.WithClashes(clashes)}}
+	o := options{pool: []pg.Option{pg.WithClashes(clashes), pg.WithNewestStamp(newestStamp)}}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -87,6 +87,10 @@ func Open(url string, opts ...Option) (*DB, error) {
 
 // NewID returns the id of a new object: a UUID of version 7.
 func NewID[K domain.Kind]() domain.ID[K] { return pg.NewID[K]() }
+
+// newestStamp is the newest stamp of the event feed and of the events that wait to be published.
+const newestStamp = `SELECT greatest((SELECT max(created_at) FROM published_events),
+	(SELECT created_at FROM events ORDER BY recorded_at DESC, id DESC LIMIT 1))`
 
 var (
 	userExists = domain.ErrConflict("user", "a user with this email already exists for this client",

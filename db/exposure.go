@@ -50,7 +50,11 @@ func (t *Tenant) Exposures(
 	k.Where = firstSeen(within)
 	k.Select = selectExposures
 	k.Where.Add("e.client_id = ?", t.ID)
-	pg.AddIf(&k.Where, "e.updated_at >= ?", since)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.Exposure]{}, err
+	}
+	k.Where.Changed(delta, "e.updated_at")
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*ExposureRow).exposure), err
 }
@@ -115,7 +119,11 @@ func (t *Tenant) ExposureCounts(
 			Join("CROSS JOIN LATERAL (?) AS n", counts)
 	}
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
-	pg.AddIf(&k.Where, "u.updated_at >= ?", since) // a change of the counts sets updated_at too
+	delta, err := pg.DeltaOf(ctx, t.db.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.ExposureCount]{}, err
+	}
+	k.Where.Changed(delta, "u.updated_at") // a change of the counts sets it too
 	rows, err := pg.Page(ctx, t.db, k, w)
 	rows.Total = t.ActiveUsers // wrong with since: then callers ask for no total
 	return pg.Map(rows, func(r *exposureCountRow) domain.ExposureCount { return r.ExposureCount }), err

@@ -114,6 +114,12 @@ func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
 	return k
 }
 
+// frameworkChanged is the time of the last change of a framework assignment, alias f, or of its collection. In rows of
+// earlier releases, changed_at is NULL.
+const frameworkChanged = `greatest(coalesce(f.changed_at, f.evaluated_at), f.created_at, (
+	SELECT named.updated_at FROM collections AS named
+	WHERE f.audience_type = 'collection' AND named.client_id = f.client_id AND named.id = f.audience_id))`
+
 // Frameworks reads a page of the client's framework assignments, in the order of creation, with their last evaluations.
 // If since is not nil, it selects only assignments that changed, or whose collection changed, at or after since. An
 // evaluation with the same result is no change.
@@ -121,11 +127,11 @@ func (t *Tenant) Frameworks(
 	ctx context.Context, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.FrameworkAssignment], error) {
 	k := t.frameworkList()
-	if since != nil {
-		k.Where.Add(`coalesce(f.changed_at, greatest(f.evaluated_at, f.created_at)) >= ?0 OR f.created_at >= ?0 OR EXISTS (
-			SELECT 1 FROM collections AS named WHERE f.audience_type = 'collection' AND named.client_id = f.client_id
-			AND named.id = f.audience_id AND named.updated_at >= ?0)`, *since)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.FrameworkAssignment]{}, err
 	}
+	k.Where.Changed(delta, frameworkChanged)
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*assignedFramework).assignment), err
 }

@@ -62,11 +62,12 @@ const evaluateSQL = `
 // evaluate evaluates the framework assignments, alias f, that match a condition and were evaluated before a time, in
 // one statement.
 func (d *DB) evaluate(ctx context.Context, condition pg.Query, before time.Time) error {
-	now := d.Now()
-	return pg.Run(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL, pg.Named{
-		"of": condition, "before": before, "now": now, "today": domain.DateOf(now), "measures": measuresOfFrameworks(),
-		"roles": domain.Role("").Values(),
-	}))
+	return d.Stamped(ctx, func(ctx context.Context, now time.Time) error {
+		return pg.Run(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL, pg.Named{
+			"of": condition, "before": before, "now": now, "today": domain.DateOf(now), "measures": measuresOfFrameworks(),
+			"roles": domain.Role("").Values(),
+		}))
+	})
 }
 
 // EvaluateStale evaluates the client's framework assignments whose evaluation is older than domain.SummaryAge, in one

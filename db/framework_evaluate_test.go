@@ -50,11 +50,12 @@ func TestEvaluateStale(t *testing.T) {
 			}
 		}
 	}
-	stale(2, noon)
+	const evaluated = 5 // the check, BEGIN, the stamp, the evaluation and COMMIT
+	stale(evaluated, noon)
 	w.Clock.Advance(domain.SummaryAge)
 	stale(1, noon)
 	w.Clock.Advance(time.Microsecond)
-	stale(2, w.Clock.Now())
+	stale(evaluated, w.Clock.Now())
 	if e := w.evaluations(another)[never[0]]; e.At.Unix() != 0 || len(e.Requirements) != 0 {
 		t.Errorf("another client's was evaluated: %+v", e)
 	}

@@ -39,7 +39,11 @@ func (t *Tenant) Results(
 	}
 	pg.AddIf(&k.Where, "r.sent_at >= ?", f.Since)
 	pg.AddIf(&k.Where, "r.sent_at < ?", f.Until)
-	pg.AddIf(&k.Where, "r.updated_at >= ?", f.UpdatedSince)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, f.UpdatedSince, &w)
+	if err != nil {
+		return domain.Slice[domain.Result]{}, err
+	}
+	k.Where.Changed(delta, "r.updated_at")
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*ResultRow).result), err
 }

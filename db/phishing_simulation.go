@@ -218,11 +218,14 @@ func (d *DB) LoadTemplates(ctx context.Context) error {
 // ImportTemplates inserts templates into the catalogue, with new ids that it sets in list. It updates earlier imports
 // with the same name and language, which no two in list may share. It returns how many were added and how many changed.
 func (d *DB) ImportTemplates(ctx context.Context, list []domain.Template) (added, changed int, err error) {
-	now := d.Now()
-	for i := range list {
-		list[i].ID, list[i].CreatedAt = NewID[domain.TemplateKind](), now
-	}
-	return d.storeTemplates(ctx, list, false /* own */, "(name, language) WHERE NOT own")
+	err = d.Stamped(ctx, func(ctx context.Context, now time.Time) (err error) {
+		for i := range list {
+			list[i].ID, list[i].CreatedAt = NewID[domain.TemplateKind](), now
+		}
+		added, changed, err = d.storeTemplates(ctx, list, false /* own */, "(name, language) WHERE NOT own")
+		return err
+	})
+	return added, changed, err
 }
 
 // storeTemplates inserts templates, the service's own if own is true. conflict is an SQL conflict target: an existing
@@ -239,12 +242,16 @@ func (d *DB) storeTemplates(
 	const content = "name, language, category, subject, from_address, html, body, indicators, difficulty, landing"
 	excluded := "excluded." + strings.ReplaceAll(content, ", ", ", excluded.")
 	stored := "t." + strings.ReplaceAll(content, ", ", ", t.")
-	outcomes, err := pg.All[bool](ctx, d, "store templates", pg.SQL(`
-		INSERT INTO phishing_templates AS t (`+columns+`)
-		SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
-		ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?::timestamptz)
-		WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
-		RETURNING xmax = 0 AS added -- xmax is 0 unless the row existed`, pg.Objects(rows), d.Now()))
+	var outcomes []bool
+	err = d.Stamped(ctx, func(ctx context.Context, now time.Time) (err error) {
+		outcomes, err = pg.All[bool](ctx, d, "store templates", pg.SQL(`
+			INSERT INTO phishing_templates AS t (`+columns+`)
+			SELECT `+columns+` FROM json_populate_recordset(NULL::phishing_templates, ?::json) ORDER BY created_at, id
+			ON CONFLICT `+conflict+` DO UPDATE SET (`+content+`, changed_at) = (`+excluded+`, ?::timestamptz)
+			WHERE (`+stored+`) IS DISTINCT FROM (`+excluded+`)
+			RETURNING xmax = 0 AS added -- xmax is 0 unless the row existed`, pg.Objects(rows), now))
+		return err
+	})
 	for _, isNew := range outcomes {
 		added += pg.Number(isNew)
 	}
@@ -262,7 +269,11 @@ func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (
 		q.Columns(`t.id, t.name, t.language, t.category, t.subject, t.from_address, t.created_at`).
 			Columns(templateChanged + " AS updated_at")
 	}
-	pg.AddIf(&k.Where, templateChanged+" >= ?", since)
+	delta, err := pg.DeltaOf(ctx, d.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.Template]{}, err
+	}
+	k.Where.Changed(delta, templateChanged)
 	return pg.CountedPage(ctx, d, k, w)
 }
 

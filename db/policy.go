@@ -62,9 +62,11 @@ func (t *Tenant) Policies(ctx context.Context, since *time.Time, w domain.Window
 	k := pg.ByTime("p.created_at", "p.id", func(r *PolicyRow) (time.Time, domain.PolicyID) { return r.CreatedAt, r.ID })
 	k.Select = t.selectPolicies
 	k.Where.Add("p.client_id = ? AND p.archived_at IS NULL", t.ID)
-	if since != nil {
-		k.Where.Add("? >= ?", changedAt(t.db.Now()), *since)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.Policy]{}, err
 	}
+	k.Where.Changed(delta, "?", changedAt(t.db.Now()))
 
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	if err != nil {
@@ -124,36 +126,18 @@ func (p *Policy) signature() pg.Query {
 		p.ID, p.Version, p.SignedSince(p.db.Now()))
 }
 
-// signOffChanged returns the condition that a user, alias u, or the user's sign-off changed at or after a time. A
+// signOffChanged returns the SQL expression of the time at which a user, alias u, or the user's sign-off last changed. A
 // sign-off changes when it is recorded, when it expires, and when a new version is published.
-func (p *Policy) signOffChanged(since time.Time) pg.Query {
-	values := p.signOffValues()
-	values["since"] = since
-	return pg.SQL(`u.updated_at >= @since OR @publishedAt::timestamptz >= @since OR EXISTS (
-		SELECT 1 FROM policy_signatures AS s
-		WHERE s.client_id = @client AND s.policy_id = @id AND s.version = @version AND s.user_id = u.id
-			AND (coalesce(s.recorded_at, s.signed_at) >= @since
-				OR s.signed_at <= @lastExpired AND s.signed_at + make_interval(days => @renewalDays::integer) >= @since))`,
-		values)
-}
-
-// signOffValues returns the values of the SQL of the changes of a sign-off.
-func (p *Policy) signOffValues() pg.Named {
-	return pg.Named{
-		"publishedAt": p.PublishedAt, "id": p.ID, "version": p.Version, "client": p.Client,
-		"lastExpired": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays,
-	}
-}
-
-// signOffChangedAt returns the SQL expression of the time at which a user, alias u, or the user's sign-off last changed.
-// signOffChanged is the condition that this is not before a time.
-func (p *Policy) signOffChangedAt() pg.Query {
+func (p *Policy) signOffChanged() pg.Query {
 	return pg.SQL(`greatest(u.updated_at, @publishedAt::timestamptz, (
 		SELECT greatest(coalesce(s.recorded_at, s.signed_at),
 			CASE WHEN s.signed_at <= @lastExpired THEN s.signed_at + make_interval(days => @renewalDays::integer) END)
 		FROM policy_signatures AS s
 		WHERE s.client_id = @client AND s.policy_id = @id AND s.version = @version AND s.user_id = u.id))`,
-		p.signOffValues())
+		pg.Named{
+			"publishedAt": p.PublishedAt, "id": p.ID, "version": p.Version, "client": p.Client,
+			"lastExpired": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays,
+		})
 }
 
 // policyUserRow is a user of a policy's audience.
@@ -169,12 +153,19 @@ func (r *policyUserRow) policyUser() domain.PolicyUser { return r.PolicyUser }
 func (p *Policy) Users(
 	ctx context.Context, f domain.SignFilter, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.PolicyUser], error) {
+	delta, err := pg.DeltaOf(ctx, p.db.DB, since, &w)
+	if err == nil && delta != nil { // p may be a version that was replaced before the horizon
+		p, err = (&Tenant{Client: domain.Client{ID: p.Client}, db: p.db}).Policy(ctx, p.ID)
+	}
+	if err != nil {
+		return domain.Slice[domain.PolicyUser]{}, err
+	}
 	signature := p.signature()
 	k := pg.ByTime("u.created_at", "u.id", func(r *policyUserRow) (time.Time, domain.UserID) { return r.CreatedAt, r.User })
 	k.Where = pg.Conditions{p.audience()}
 	k.Table, k.Select = "users AS u", func(q *pg.Select) {
 		q.Columns(`u.id AS "user", u.email, `+FullName+" AS name, s.signed_at AS acknowledged_at, u.created_at").
-			Columns("? AS updated_at", p.signOffChangedAt()).
+			Columns("? AS updated_at", p.signOffChanged()).
 			Join("LEFT JOIN policy_signatures AS s ON ?", signature)
 	}
 	switch f {
@@ -183,8 +174,8 @@ func (p *Policy) Users(
 	case domain.Unsigned:
 		k.Where.Add("NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE ?)", signature)
 	}
-	if since != nil {
-		k.Where.Add("?", p.signOffChanged(*since))
+	if delta != nil {
+		k.Where.Changed(delta, "?", p.signOffChanged())
 	}
 	if since != nil || !p.MustSign { // the stored counts do not apply
 		rows, err := pg.CountedPage(ctx, p.db, k, w)

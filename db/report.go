@@ -45,7 +45,11 @@ func (t *Tenant) Reports(
 	if f.Status != "" {
 		k.Where.Add("r.status = ?", f.Status)
 	}
-	pg.AddIf(&k.Where, "r.updated_at >= ?", f.UpdatedSince)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, f.UpdatedSince, &w)
+	if err != nil {
+		return domain.Slice[domain.Report]{}, err
+	}
+	k.Where.Changed(delta, "r.updated_at")
 	rows, err := pg.CountedPage(ctx, t.db, k, w)
 	return pg.Map(rows, (*ReportRow).report), err
 }

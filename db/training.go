@@ -37,9 +37,9 @@ const trainingChangedAt = `greatest(t.assigned_at, t.given_at, t.completed_at, t
 	WHERE a.client_id = t.client_id AND a.user_id = t.user_id AND a.round = 1
 		AND (a.position, a.course_id) < (t.position, t.course_id)))`
 
-// trainingChanged is the condition that a course of a user's list, alias t, changed at or after ?0, as of the day ?1.
-const trainingChanged = trainingChangedAt + ` >= ?0
-	OR t.completed_at IS NULL AND t.due_on < ?1::date AND (t.due_on + 1)::timestamptz >= ?0`
+// trainingChanged is trainingChangedAt as of the day ?0, on which the course may have become overdue.
+const trainingChanged = `greatest(` + trainingChangedAt + `,
+	CASE WHEN t.completed_at IS NULL AND t.due_on < ?0::date THEN (t.due_on + 1)::timestamptz END)`
 
 // Training reads a page of the user's courses, in the order of their positions. If since is not nil, it selects only
 // courses that changed at or after since.
@@ -56,9 +56,11 @@ func (u *User) Training(
 		},
 	}
 	k.Where.Add("t.client_id = ? AND t.user_id = ?", u.Client, u.ID)
-	if since != nil {
-		k.Where.Add(trainingChanged, *since, domain.DateOf(u.db.Now()))
+	delta, err := pg.DeltaOf(ctx, u.db.DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.Assignment]{}, err
 	}
+	k.Where.Changed(delta, trainingChanged, domain.DateOf(u.db.Now()))
 	return pg.CountedPage(ctx, u.db, k, w)
 }
 

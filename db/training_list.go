@@ -19,6 +19,11 @@ import (
 // on its week.
 const assignmentChanged = "greatest(a.assigned_at, a.given_at, a.completed_at, a.updated_at)"
 
+// assignmentOrDueChanged is the time of the last change of an assignment, alias a, as of the day ?0: it also changes by
+// becoming overdue.
+const assignmentOrDueChanged = "greatest(" + assignmentChanged + ", " +
+	"CASE WHEN a.completed_at IS NULL AND a.due_on < ?0::date THEN (a.due_on + 1)::timestamptz END)"
+
 // selectAssignments adds to q the columns of domain.ClientAssignment, from assignments, alias a. The index
 // assignments_by_assigned has all but the title and the place, which are read for the rows of the page only.
 func selectAssignments(q *pg.Select) {
@@ -49,7 +54,11 @@ func (t *Tenant) Assignments(
 	pg.AddIf(&k.Where, "a.user_id = ?", f.User)
 	pg.AddIf(&k.Where, "a.course_id = ?", f.Course)
 
-	limits := []eitherPeriod{t.changedSince(f.UpdatedSince), t.completedWithin(f.Completed)}
+	delta, err := pg.DeltaOf(ctx, t.db.DB, f.UpdatedSince, &w)
+	if err != nil {
+		return domain.Slice[domain.ClientAssignment]{}, err
+	}
+	limits := []eitherPeriod{t.changedSince(delta), t.completedWithin(f.Completed)}
 	merged := -1 // the index of the limit whose weeks are merged
 	if f.User == nil && w.Skip == 0 {
 		merged = slices.IndexFunc(limits, eitherPeriod.withinYear)
@@ -65,6 +74,9 @@ func (t *Tenant) Assignments(
 		}
 	}
 
+	if delta != nil {
+		k.Where.Add("? IS TRUE", delta.Upto(pg.SQL(assignmentOrDueChanged, domain.DateOf(t.db.Now()))))
+	}
 	t.withStatus(&k.Where, f.Statuses)
 	onlyAssigned := slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned})
 	if onlyAssigned && !byWeek && w.After == nil { // a later page begins at a position, not at the start of the list
@@ -189,19 +201,20 @@ func (t *Tenant) weeksOf(p period) pg.Query {
 	return pg.SQL(strings.Join(queries, " UNION ALL "), values)
 }
 
-// changedSince returns two conditions: an assignment changed at or after since, or became overdue at or after since. If
-// since is nil, it returns none.
-func (t *Tenant) changedSince(since *time.Time) eitherPeriod {
-	if since == nil {
+// changedSince returns two conditions: an assignment changed at or after the start of a delta, or became overdue then. If
+// the delta is nil, it returns none. It does not exclude what changed after the delta.
+func (t *Tenant) changedSince(delta *pg.Delta) eitherPeriod {
+	if delta == nil {
 		return nil
 	}
+	since := delta.Start()
 	// An assignment becomes overdue at 00:00 UTC of the day after due_on: at since or later if due_on is at least from.
-	now, from := t.db.Now(), domain.DateOf(*since)
+	now, from := t.db.Now(), domain.DateOf(since)
 	if since.Equal(from.Time()) { // at 00:00: what was due on the day before becomes overdue at since
 		from = from.AddDays(-1)
 	}
 	return eitherPeriod{
-		{sql: assignmentChanged + " >= @since", values: pg.Named{"since": *since}, week: changeWeek, from: *since, end: now},
+		{sql: assignmentChanged + " >= @since", values: pg.Named{"since": since}, week: changeWeek, from: since, end: now},
 		{
 			sql:    "a.completed_at IS NULL AND a.due_on < @today::date AND a.due_on >= @from::date",
 			values: pg.Named{"today": domain.DateOf(now), "from": from},

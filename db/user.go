@@ -80,6 +80,11 @@ var userOrders = map[string]struct {
 // Users reads a page of the client's users that match the filter, in the filter's order.
 func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window) (domain.Slice[domain.User], error) {
 	where := t.usersWhere(f)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, f.UpdatedSince, &w)
+	if err != nil {
+		return domain.Slice[domain.User]{}, err
+	}
+	where.Changed(delta, "u.updated_at")
 	if f.Overdue != nil {
 		overdue, err := t.overdue(ctx, *f.Overdue)
 		if err != nil {
@@ -135,7 +140,7 @@ func statusOnly(f domain.UserFilter) bool {
 	return f == domain.UserFilter{Status: f.Status, Sort: f.Sort}
 }
 
-// usersWhere returns the conditions of a filter, except for Overdue.
+// usersWhere returns the conditions of a filter, except for Overdue and UpdatedSince.
 func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 	where.Add("u.client_id = ?", t.ID)
 	if f.Query != "" {
@@ -151,7 +156,6 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 		where.Add(`EXISTS (SELECT 1 FROM collection_members AS m
 			WHERE m.client_id = u.client_id AND m.collection_id = ? AND m.user_id = u.id)`, *f.Collection)
 	}
-	pg.AddIf(&where, "u.updated_at >= ?", f.UpdatedSince)
 	return where
 }
 
@@ -407,6 +411,10 @@ func (t *Tenant) ReportedEmails(
 	pg.AddIf(&k.Where, "e.classification = ?", f.Class)
 	pg.AddIf(&k.Where, "e.reported_at >= ?", f.Since)
 	pg.AddIf(&k.Where, "e.reported_at < ?", f.Until)
-	pg.AddIf(&k.Where, "e.updated_at >= ?", f.UpdatedSince)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, f.UpdatedSince, &w)
+	if err != nil {
+		return domain.Slice[domain.ReportedEmail]{}, err
+	}
+	k.Where.Changed(delta, "e.updated_at")
 	return pg.CountedPage(ctx, t.db, k, w)
 }

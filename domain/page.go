@@ -1,6 +1,9 @@
 package domain
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Window is a requested part of a list.
 type Window struct {
@@ -14,6 +17,8 @@ type Window struct {
 	Skip int
 	// Total requests the number of rows of the whole list.
 	Total bool
+	// Horizon is the time up to which all changes were visible at the first page; nil if it is not known.
+	Horizon *time.Time
 }
 
 // Position is a position in a sorted list: the sort key and the id of a row.
@@ -23,6 +28,8 @@ type Position struct {
 	// Owner is the UUID text of the owner of a row, in lists in which the owner breaks ties of the key before ID does.
 	// It is empty in other lists.
 	Owner string `json:"o,omitempty"`
+	// Horizon is that of the first page. Positions of release 1.0, and of lists that do not use it, have none.
+	Horizon *time.Time `json:"h,omitempty"`
 }
 
 // Slice is the part of a list that a Window requests.
@@ -34,6 +41,8 @@ type Slice[T any] struct {
 	End *Position
 	// Total is the number of rows of the whole list, if it was requested.
 	Total int
+	// Horizon is that of the window; nil if the list did not use it.
+	Horizon *time.Time
 }
 
 // Sort is an order of a list: a name, with a minus sign before it for the descending order.

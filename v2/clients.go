@@ -47,13 +47,13 @@ func (a *API) getClient(ctx context.Context, in *api.GetClientInput) (*api.Clien
 }
 
 func (a *API) createClient(ctx context.Context, in *api.CreateClientInput) (*api.Client, error) {
-	now := a.db.Now()
 	c := domain.Client{
 		ID: db.NewID[domain.ClientKind](), Partner: domain.CallerFrom(ctx).Partner,
 		Name: in.Body.Name, Industry: in.Body.Industry, ExternalID: in.Body.ExternalID,
-		DarkWebMonitoring: true, Frameworks: []string{}, Summary: domain.EmptySummary(now), CreatedAt: now, UpdatedAt: now,
+		DarkWebMonitoring: true, Frameworks: []string{},
 	}
 	err := a.db.Change(ctx, func(ctx context.Context, change *db.Change) error {
+		c.Summary, c.CreatedAt, c.UpdatedAt = domain.EmptySummary(change.At), change.At, change.At
 		change.ClientEvent(domain.ClientCreated, c.ID)
 		return change.InsertClient(ctx, c)
 	})

@@ -27,7 +27,11 @@ func Runs(
 	k.Table, k.Select = "sync_runs AS r", func(q *pg.Select) { q.Columns(db.SelectSyncRun) }
 	k.Desc, k.OneIndex = true, since == nil // with since, the best plan depends on its value
 	k.Where.Add("r.client_id = ?", t.ID)
-	pg.AddIf(&k.Where, "r.updated_at >= ?", since)
+	delta, err := pg.DeltaOf(ctx, t.DB().DB, since, &w)
+	if err != nil {
+		return domain.Slice[domain.SyncRun]{}, err
+	}
+	k.Where.Changed(delta, "r.updated_at")
 	return pg.CountedPage(ctx, t.DB(), k, w)
 }
 

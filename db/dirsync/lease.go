@@ -62,9 +62,12 @@ func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err
 }
 
 // claim leases the oldest open run, alias r, that matches a condition. It returns nil if there is none. A queued run
-// begins at the position of the connection. Taking over an expired lease adds to the run's deaths.
+// begins at the position of the connection. It must be called in a transaction. Taking over an expired lease adds to the run's deaths.
 func claim(ctx context.Context, d *db.DB, life time.Duration, condition pg.Query) (*Lease, error) {
-	now := d.Now()
+	now, err := d.Stamp(ctx)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := pg.All[Lease](ctx, d, "claim a sync run", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT r.client_id, r.id FROM sync_runs AS r JOIN clients AS c ON c.id = r.client_id

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -221,7 +222,7 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 	}
 	wrongKeys := fmt.Sprintf("(SELECT %s FROM json_populate_recordset(NULL::%s, ?0::json)) AS k", keys, c.table)
 
-	return d.Tx(ctx, func(ctx context.Context) error {
+	return d.Stamped(ctx, func(ctx context.Context, now time.Time) error {
 		insert := fmt.Sprintf("INSERT INTO %s (%s, %s) SELECT %s, %s FROM %s ORDER BY %[2]s ON CONFLICT DO NOTHING",
 			c.table, keys, strings.Join(c.values, ", "), keys, strings.Join(none, ", "), wrongKeys)
 		lock := fmt.Sprintf("SELECT FROM %s AS s JOIN %s USING (%s) ORDER BY %[3]s FOR NO KEY UPDATE OF s", c.table, wrongKeys, keys)
@@ -234,7 +235,7 @@ func (c storedCount) correct(ctx context.Context, d *db.DB, wrong []Miscount) er
 			steps = []string{insert, lock, update}
 		}
 		for _, step := range steps {
-			if err := pg.Run(ctx, d, "correct "+c.name, pg.SQL(step, list, d.Now())); err != nil {
+			if err := pg.Run(ctx, d, "correct "+c.name, pg.SQL(step, list, now)); err != nil {
 				return err
 			}
 		}

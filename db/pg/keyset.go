@@ -100,8 +100,10 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 	}
 	if n := len(s.Rows); n > 0 {
 		end := k.Position(&s.Rows[n-1])
+		end.Horizon = w.Horizon
 		s.End = &end
 	}
+	s.Horizon = w.Horizon
 	return s, nil
 }
 
@@ -175,7 +177,7 @@ func NumberKey(n int) string { return strconv.Itoa(n) }
 
 // Map returns s with its rows converted by convert, usually to a type of the domain.
 func Map[Row, T any](s domain.Slice[Row], convert func(*Row) T) domain.Slice[T] {
-	return domain.Slice[T]{Rows: MapRows(s.Rows, convert), More: s.More, End: s.End, Total: s.Total}
+	return domain.Slice[T]{Rows: MapRows(s.Rows, convert), More: s.More, End: s.End, Total: s.Total, Horizon: s.Horizon}
 }
 
 // Index returns a map with the keys and values that entry returns for the rows.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -32,6 +33,8 @@ type Page[T any] struct {
 	Total int `json:"-"`
 	// End is the cursor of the page's last row, also on the last page; empty for a page without rows.
 	End string `json:"-"`
+	// AsOf is the horizon of the list, the same on every page; nil without updated_since.
+	AsOf *time.Time `json:"-"`
 }
 
 // PageInfo holds the cursor of the next page of a list.
@@ -91,7 +94,7 @@ func bindPaged[In, Out, Row, Item any](
 			return nil, err
 		}
 
-		page := &Page[Item]{Data: make([]Item, len(slice.Rows)), Total: slice.Total}
+		page := &Page[Item]{Data: make([]Item, len(slice.Rows)), Total: slice.Total, AsOf: slice.Horizon}
 		for i, row := range slice.Rows {
 			page.Data[i] = item(row)
 		}
