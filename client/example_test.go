@@ -150,6 +150,30 @@ func ExampleError() {
 	// 400 req_1 [{limit must be between 1 and 500}]
 }
 
+// A Conflict names its cause: an existing object is no error for a program that creates or updates.
+func ExampleError_conflict() {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, `{"error":{"code":"conflict","message":"a client with this name already exists","request_id":"req_1",
+			"fields":[{"field":"name","message":"is in use by another client"}]}}`)
+	}))
+	defer service.Close()
+	c, _ := client.New(client.Config{URL: service.URL, Key: "pk_…"})
+	defer c.Close()
+
+	in := &api.CreateClientInput{}
+	in.Body.Name = "Northwind"
+	_, err := client.Call(context.Background(), c, api.CreateClient, in)
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Fault.Code == domain.Conflict {
+		for _, f := range refused.Fault.Fields {
+			fmt.Println(f.Field, f.Message) // Idempotency-Key, if another request has used the key
+		}
+	}
+	// Output:
+	// name is in use by another client
+}
+
 // A receiver verifies a delivery before it reads it.
 func ExampleVerify() {
 	secret, body := "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g", []byte(`{"id":"evt_1","type":"user.updated"}`)

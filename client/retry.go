@@ -32,8 +32,9 @@ type Error struct {
 	Status int
 	// RequestID is the id of the request in the service's log.
 	RequestID string
-	// Fault is the service's error. Its code is empty if the response is not from the service, but, for example, from a
-	// proxy in front of it.
+	// Fault is the service's error. Its Fields name the parts of the request that are wrong or that conflict, such as email
+	// if the user exists. Its code is empty if the response is not from the service, but, for example, from a proxy in
+	// front of it.
 	Fault domain.Error
 }
 
