@@ -1,7 +1,6 @@
 package v2_test
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 
 	"partnerapi/db/seed"
 	"partnerapi/domain"
-	"partnerapi/platform/transfer"
 	"partnerapi/v2/v2test"
 )
 
@@ -44,7 +42,7 @@ func checkMoved(t *testing.T, partner, key string) {
 		t.Fatal(err)
 	}
 	use(from, key)
-	moveTo(from, to)
+	v2test.Move(from, to, domain.PartnerID{})
 
 	got := v2test.Differences(from.Reads(key, notMoved), to.Reads(key, notMoved))
 	for _, at := range slices.Sorted(maps.Keys(got)) {
@@ -70,35 +68,6 @@ func explained(at string) string {
 		return why
 	}
 	return differs[at[strings.LastIndexByte(at, '.')+1:]]
-}
-
-// moveTo exports all of a service, and imports it into another one, as the guide to moving says: catalogues, objects,
-// signals. The key of the demonstration goes along, so that tests read with it.
-func moveTo(from, to *v2test.Harness) {
-	from.T.Helper()
-	ctx := from.T.Context()
-	to.Clock.Set(from.Clock.Now())
-	breaches := from.Text("SELECT coalesce(json_agg(b), '[]')::text FROM breaches AS b")
-	to.Exec("INSERT INTO breaches SELECT * FROM json_populate_recordset(NULL::breaches, $1::json)", breaches)
-	if err := to.DB.LoadTemplates(ctx); err != nil {
-		from.T.Fatal(err)
-	}
-	var objects, signals bytes.Buffer
-	err := transfer.Export(ctx, from.DB, domain.PartnerID{}, transfer.Output{Objects: &objects, Signals: &signals}, func(string, int, bool) {})
-	if err != nil {
-		from.T.Fatal(err)
-	}
-	refused := transfer.Watcher{Refused: func(line int, reason string) { from.T.Errorf("line %d: %s", line, reason) }}
-	if _, err := transfer.Import(ctx, to.DB, transfer.Lines(bytes.NewReader(objects.Bytes())), refused); err != nil {
-		from.T.Fatal(err)
-	}
-	if _, err := transfer.Ingest(ctx, to.DB, &signals, refused); err != nil {
-		from.T.Fatal(err)
-	}
-	for _, table := range []string{"api_keys"} {
-		rows := from.Text("SELECT json_agg(t)::text FROM " + table + " AS t")
-		to.Exec("INSERT INTO "+table+" SELECT * FROM json_populate_recordset(NULL::"+table+", $1::json)", rows)
-	}
 }
 
 // use changes a partner's objects for some months, in all ways that the API and signals have.

@@ -25,7 +25,7 @@ func TestDemoRoundTrip(t *testing.T) {
 
 	lines := bytes.Count(export, []byte("\n"))
 	report := to.takeAll(export)
-	courses := bytes.Count(export, []byte(`{"object":"course"`)) // which are there
+	courses := bytes.Count(export, []byte(`{"object":"course"`))               // which are there
 	training := bytes.Count(export, []byte(`{"object":"training_assignment"`)) // of which users bring some along
 	changed := report.Updated + report.Unchanged - courses
 	if report.Refused != 0 || report.Created != lines-courses-changed || changed < 0 || changed > training {

@@ -1,6 +1,7 @@
 package v2test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,9 +9,32 @@ import (
 	"slices"
 	"strings"
 
+	"partnerapi/domain"
+	"partnerapi/platform/transfer"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
 )
+
+// Move exports the objects of a partner, or of all if it is zero, and imports them into the empty database of another
+// service, as the guide to moving says: catalogues, objects, signals. The keys go along, so that tests read with them.
+func Move(from, to *Harness, partner domain.PartnerID) {
+	from.T.Helper()
+	ctx := from.T.Context()
+	to.Clock.Set(from.Clock.Now())
+	to.Exec("INSERT INTO breaches SELECT * FROM json_populate_recordset(NULL::breaches, $1::json)",
+		from.Text("SELECT coalesce(json_agg(b), '[]')::text FROM breaches AS b"))
+	from.must(to.DB.LoadTemplates(ctx))
+	var objects, signals bytes.Buffer
+	from.must(transfer.Export(ctx, from.DB, partner, transfer.Output{Objects: &objects, Signals: &signals},
+		func(string, int, bool) {}))
+	watcher := transfer.Watcher{Refused: func(line int, reason string) { from.T.Errorf("line %d: %s", line, reason) }}
+	_, err := transfer.Import(ctx, to.DB, transfer.Lines(&objects), watcher)
+	from.must(err)
+	_, err = transfer.Ingest(ctx, to.DB, &signals, watcher)
+	from.must(err)
+	to.Exec(`INSERT INTO api_keys SELECT k.* FROM json_populate_recordset(NULL::api_keys, $1::json) AS k
+		WHERE k.partner_id IN (SELECT id FROM partners)`, from.Text("SELECT json_agg(k)::text FROM api_keys AS k"))
+}
 
 // Reads returns what the service shows to a key: the response of every operation that reads, for every object, without
 // the operations named in except. The keys are the operation and the path.
