@@ -107,6 +107,7 @@ lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	cd tools/bench && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/release && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/mcpgo && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
+	cd tools/connect && $(GO) vet ./telegraf
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
 lint-more: ## run golangci-lint (.golangci.yml); it takes minutes to compile

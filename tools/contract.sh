@@ -106,6 +106,7 @@ $GO -C ogen build -o "$out/bin/ogen-program" .
 echo "the programs of the guide to generated clients compile, as does a Go client with the defaults"
 $GO build -o "$out/bin/" ./client ./program ./demonstration
 $GO -C mcpgo build -o "$out/bin/mcpgo" .
+$GO -C connect build -o "$out/bin/" tool ./telegraf
 "$out/bin/client" "$documents/v2-$latest.yaml" ../v2/api/examples "$documents/v1.yaml" ../v1compat/examples
 programs=("$out/bin/program" "$out/bin/ogen-program")
 for name in openapi-typescript hey-api orval orval-zod orval-v1; do

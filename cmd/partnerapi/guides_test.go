@@ -88,7 +88,7 @@ type example struct {
 // signatures and that make lines to import have tests of their own, and others need a
 // client that was generated.
 var ranElsewhere = map[string]bool{"webhooks.md": true, "import.md": true, "generate-client.md": true, "listen.md": true,
-	"nightly-sync.md": true, "click-tickets.md": true, "monthly-reports.md": true}
+	"nightly-sync.md": true, "click-tickets.md": true, "monthly-reports.md": true, "connect-tools.md": true}
 
 // examplesOf finds the examples of a guide: blocks of sh and programs, each with the
 // block that follows it, of json or text, as what it prints. The word release=2.0

@@ -19,7 +19,7 @@ import (
 var guides = []site.Group{
 	{Title: "Begin", Guides: []string{"start", "keys", "generate-client"}},
 	{Title: "Do the work", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
-	{Title: "Build it well", Guides: []string{"paging", "delta-sync", "errors", "rate-limits", "idempotency", "releases"}},
+	{Title: "Build it well", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
 	{Title: "Examples", Guides: []string{"examples", "nightly-sync", "click-tickets", "monthly-reports"}},
 	{Title: "Agents", Guides: []string{"mcp"}},
