@@ -92,6 +92,13 @@ func NewID[K domain.Kind]() domain.ID[K] { return pg.NewID[K]() }
 const newestStamp = `SELECT greatest((SELECT max(created_at) FROM published_events),
 	(SELECT created_at FROM events ORDER BY recorded_at DESC, id DESC LIMIT 1))`
 
+// NewestStamp returns the newest known time of a change: the process's or, if it is later, that of the newest event.
+func (d *DB) NewestStamp(ctx context.Context) (time.Time, error) {
+	now := d.Now()
+	recorded, err := pg.One[*time.Time](ctx, d, "read the newest stamp", pg.SQL(newestStamp))
+	return domain.Later(now, domain.OrZero(recorded)), err
+}
+
 var (
 	userExists = domain.ErrConflict("user", "a user with this email already exists for this client",
 		domain.FieldError{Field: "email", Message: "is in use by another user of this client"})

@@ -3,6 +3,7 @@ package v2_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,8 @@ type deltaWorld struct {
 	users    []domain.UserID
 }
 
-// newDeltaWorld adds n users. Each of the pools has one replica; with none there are two with the database's own.
+// newDeltaWorld adds n users. Two replicas have pools of their own or, with a pooler, each a PgBouncer in transaction
+// mode.
 func newDeltaWorld(t *testing.T, n int, pooler pg.Pooler) *deltaWorld {
 	t.Helper()
 	w := &deltaWorld{T: t}
@@ -192,6 +194,80 @@ func (w *deltaWorld) round(p *tap, name string) int {
 	w.must(group.Wait())
 	w.must(p.poll(w))
 	return p.stale(w)
+}
+
+// TestDeltaHorizon verifies, of every list with updated_since, that it leaves what changed after its horizon to the next
+// reading, also on a later page that is read when the change in progress has ended; and that the next reading, from the
+// horizon on, has exactly the other rows.
+func TestDeltaHorizon(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited})
+	e := v2test.NewExamples(h, "examples", false)
+	d := newDemo(t, h, e)
+	m := filterMatrix{Harness: h, key: e.Key, at: d.of("user_id", d.user)}
+	m.at["collection_id"] = m.longest(t, "/v2/clients/"+d.client+"/collections", "/members")
+	m.at["policy_id"] = m.partlySigned(t, "/v2/clients/"+d.client+"/policies")
+	demoLists(h, d)
+	m.rows(t, "/v2/clients?sort=risk_score") // refreshes every summary
+	spreadChanges(h)
+
+	now := h.Clock.Now()
+	horizon := now.Add(-time.Minute)
+	h.Clock.Set(horizon)
+	held, release := make(chan struct{}), make(chan struct{})
+	var change errgroup.Group
+	change.Go(func() error {
+		return h.DB.Stamped(t.Context(), func(context.Context, time.Time) error { close(held); <-release; return nil })
+	})
+	<-held
+	h.Clock.Set(now)
+
+	type reading struct {
+		path, next string
+		rows       []string
+	}
+	var readings []reading
+	for _, o := range h.API.Set.All() {
+		if !slices.ContainsFunc(o.Input().Query, func(p op.Param) bool { return p.Name == "updated_since" }) {
+			continue
+		}
+		path := pathOf(t, o, m.at)
+		r := reading{path: path, rows: m.rows(t, path+sign(path)+"updated_since=1970-01-01T00:00:00Z")}
+		page := h.Get(path+sign(path)+"updated_since=1970-01-01T00:00:00Z&limit=1", e.Key).Want(200)
+		r.next, _ = page.Field("page.next_cursor").(string)
+		readings = append(readings, r)
+	}
+	close(release)
+	if err := change.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for _, r := range readings {
+		path := r.path + sign(r.path)
+		since := func(at time.Time) []string { return m.rows(t, path+"updated_since="+at.Format(time.RFC3339Nano)) }
+		whole, next := since(time.Unix(0, 0).UTC()), since(horizon)
+		left += len(next)
+		if both := append(slices.Clone(r.rows), next...); !slices.Equal(slices.Sorted(slices.Values(both)), slices.Sorted(slices.Values(whole))) {
+			t.Errorf("%s: %d rows up to the horizon and %d after it are not the %d rows of the list", r.path, len(r.rows), len(next), len(whole))
+		}
+		if r.next == "" {
+			continue
+		}
+		if later := m.rows(t, path+"updated_since=1970-01-01T00:00:00Z&cursor="+r.next); !slices.Equal(later, r.rows[1:]) {
+			t.Errorf("%s: the pages after the first have %d rows, want %d", r.path, len(later), len(r.rows)-1)
+		}
+	}
+	if len(readings) < 16 || left == 0 {
+		t.Errorf("read %d lists, with %d rows after the horizon", len(readings), left)
+	}
+}
+
+// sign returns what precedes another parameter of a path.
+func sign(path string) string {
+	if strings.Contains(path, "?") {
+		return "&"
+	}
+	return "?"
 }
 
 // TestTap verifies that a program that polls from the greatest updated_at that it has seen misses no change, while an

@@ -142,13 +142,18 @@ func TestStatementsOfStaleLists(t *testing.T) {
 		w.Clock.Advance(time.Hour)
 		counts[limit], _ = w.statements(fmt.Sprintf("/v2/clients?limit=%d", limit))
 	}
-	if counts[1] != counts[500] || counts[500] != 3 { // a read, a refresh, and a read
+	if counts[1] != counts[500] || counts[500] != 4 { // a read, the stamp, a refresh, and a read
 		t.Errorf("stale pages take %v statements", counts)
 	}
-	for _, query := range []string{"sort=risk_score", "updated_since=2020-01-01T00:00:00Z"} {
+	for query, want := range map[string][2]int{ // on stale clients, and on fresh ones
+		"sort=risk_score":                    {4, 2}, // a check, the stamp, a refresh, and a read
+		"updated_since=2020-01-01T00:00:00Z": {5, 3}, // also the horizon
+	} {
 		w.Clock.Advance(time.Hour)
-		if n, _ := w.statements("/v2/clients?limit=500&" + query); n != 2 {
-			t.Errorf("%s takes %d statements on stale clients", query, n)
+		for i, n := range want {
+			if got, _ := w.statements("/v2/clients?limit=500&" + query); got != n {
+				t.Errorf("%s takes %d statements, want %d of %v", query, got, n, want[:i+1])
+			}
 		}
 	}
 }

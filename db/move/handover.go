@@ -136,7 +136,27 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 			return errors.New("the copies do not become equal: the new cell's own work changes them, or a unique key is held by another partner's row")
 		}
 	}
+	if err := m.waitForClock(ctx, source); err != nil {
+		return err
+	}
 	return m.To.Tx(ctx, func(target context.Context) error { return m.commit(ctx, source, side{ctx: target, DB: m.To}, o, c) })
+}
+
+// mostBehind is how far the new cell's clock may be behind the old cell's.
+const mostBehind = 30 * time.Second
+
+// waitForClock waits until the new cell's clock has passed the newest stamp of the old cell, which is frozen. Otherwise
+// the new cell could stamp a change with a time that pollers have already read past (decisions 3.8).
+func (m *Move) waitForClock(ctx context.Context, source side) error {
+	newest, err := m.From.NewestStamp(source.ctx)
+	if err != nil {
+		return err
+	}
+	behind := newest.Sub(m.To.Now())
+	if behind > mostBehind {
+		return fmt.Errorf("the clock of the new cell is %s behind the newest change of the old one: correct the clocks", behind)
+	}
+	return domain.Pause(ctx, behind)
 }
 
 // commit does the work of the last transaction, which is target's: it locks the move, which isActive waits for, copies

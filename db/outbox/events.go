@@ -71,6 +71,22 @@ func Events(
 	return pg.Map(s, (*publishedRow).event), nil
 }
 
+// Horizon returns the time up to which the feed of the caller's partner has all events (db.Horizon): an event that is
+// not yet published is a change in progress, also while it is postponed.
+func Horizon(ctx context.Context, d *db.DB) (time.Time, error) {
+	at, err := d.Horizon(ctx)
+	if err != nil {
+		return at, err
+	}
+	waiting, err := pg.One[*time.Time](ctx, d, "find the earliest event that waits", pg.SQL(`
+		SELECT min(e.created_at) FROM events AS e JOIN clients AS c ON c.id = e.client_id
+		WHERE c.partner_id = ? AND e.type = ANY(?::text[])`, domain.CallerFrom(ctx).Partner, domain.EventTypes))
+	if waiting != nil && waiting.Before(at) {
+		at = *waiting
+	}
+	return at, err
+}
+
 // eventPositions selects, in order, the positions of the first n events after a position that match the filter and are
 // within the caller's reach. It reads up to n events of each index range. There is one range for the partner if the
 // caller reaches all clients and the filter names none, else one for each client, each divided by the filter's types.

@@ -1,0 +1,30 @@
+//go:build slow
+
+package v2_test
+
+import (
+	"fmt"
+	"testing"
+
+	"partnerapi/db/pg"
+	"partnerapi/domain"
+	"partnerapi/v2/api"
+)
+
+// TestTapSlow is TestTap with 6,001 users and ten rounds, directly and through poolers.
+func TestTapSlow(t *testing.T) {
+	for _, pooler := range []pg.Pooler{pg.NoPooler, pg.TransactionPooler} {
+		t.Run("pooler "+string(pooler), func(t *testing.T) {
+			w := newDeltaWorld(t, 6001, pooler)
+			p := &tap{copy: map[domain.UserID]api.User{}}
+			w.must(p.poll(w))
+			for round := range 10 {
+				n := w.round(p, fmt.Sprint(round))
+				t.Logf("round %d: %d of %d users are stale, after %d pages", round, n, len(w.users), p.polls)
+				if n > 0 {
+					t.Fail()
+				}
+			}
+		})
+	}
+}
