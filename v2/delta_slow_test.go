@@ -20,7 +20,7 @@ func TestTapSlow(t *testing.T) {
 			w.must(p.poll(w))
 			for round := range 10 {
 				n := w.round(p, fmt.Sprint(round))
-				t.Logf("round %d: %d of %d users are stale, after %d pages", round, n, len(w.users), p.polls)
+				t.Logf("round %d: %d of %d users are stale, after %d pages, and a horizon at most %s behind", round, n, len(w.users), p.polls, p.lag)
 				if n > 0 {
 					t.Fail()
 				}

@@ -100,6 +100,7 @@ type tap struct {
 	copy     map[domain.UserID]api.User
 	greatest time.Time
 	polls    int
+	lag      time.Duration // the longest time that a horizon was behind the clock
 }
 
 func (p *tap) poll(w *deltaWorld) error {
@@ -109,6 +110,9 @@ func (p *tap) poll(w *deltaWorld) error {
 		page, err := w.list(p.polls, &since, cursor, 500)
 		if err != nil {
 			return err
+		}
+		if cursor == "" {
+			p.lag = max(p.lag, w.db.Now().Sub(*page.AsOf))
 		}
 		for _, u := range page.Data {
 			p.copy[u.ID] = u

@@ -70,8 +70,8 @@ var (
 	ListPhishingResults = op.DeclareList[ListPhishingResultsInput, PhishingResult](op.Meta{
 		ID: "phishing.results.list", Method: "GET", Path: "/clients/:client_id/phishing/results", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List a client's simulated mails and what became of them",
-		Description: "Returns the simulated mails to the users of a client and how far each got, by their creation. " +
-			"With `since` or `until` the list is in the order of sending.",
+		Description: "Returns the simulated mails to the users of a client and how far each got, in order of creation. " +
+			"With `since` or `until` the list is in order of sending, otherwise with `updated_since` in order of the last change.",
 		Columns: []string{"result_id", "user_id", "template_id", "status", "reported", "sent_at", "clicked_at"},
 	})
 	GetPhishingSummary = op.Declare[GetPhishingSummaryInput, PhishingSummary](op.Meta{

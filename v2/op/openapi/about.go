@@ -9,7 +9,8 @@ const about = `A partner's access to its clients on a security awareness trainin
 **Ids** are opaque texts. Store them; do not parse or build them.
 
 **Lists** are read page by page. Pass ` + "`page.next_cursor`" + ` as ` + "`cursor`" + `, with the same filters, until it ` +
-	`is null. A list that takes ` + "`updated_since`" + ` returns only what changed: overlap polls by a minute.
+	`is null. A list that takes ` + "`updated_since`" + ` returns only what changed: continue from the greatest ` +
+	"`updated_at`" + ` that you have seen or, if the items show none, from the ` + "`Date`" + ` of the first page less one minute.
 
 **Times** are RFC 3339 in UTC, days are UTC days, percentages go from 0 to 100 with one decimal.
 
@@ -18,6 +19,10 @@ const about = `A partner's access to its clients on a security awareness trainin
 
 **Rate limits.** A key may make 600 requests a minute, and 16 at a time. An operation with a tighter limit for each ` +
 	`client says so; the ` + "`X-RateLimit`" + ` headers report the one that applies.`
+
+// aboutUpdatedSince is added to the description of updated_since in every list.
+const aboutUpdatedSince = " To follow the list, begin with 1970-01-01T00:00:00Z and continue from the greatest `updated_at` " +
+	"that you have seen or, if the items show none, from the `Date` of the first page less one minute."
 
 // aboutAdditions explains additions, in a document that has some.
 const aboutAdditions = "\n\n**Additions.** An operation that is called an addition to the published interface is not in the " +

@@ -299,6 +299,9 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 				return fmt.Errorf("parameter %s: %w", p.Name, err)
 			}
 			about := schema.Value.Description
+			if p.Name == "updated_since" {
+				about += aboutUpdatedSince
+			}
 			if schema.Ref == "" { // a component that others refer to keeps its own
 				schema.Value.Description = ""
 			}
