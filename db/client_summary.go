@@ -15,7 +15,9 @@ import (
 // is older than @before, and returns the clients. @gradeFloors are the lowest scores of all @grades but the first. A
 // client without users has the average @noUsers and no rates (decisions 3.7). RefreshAhead keeps the summary fresh
 // until @ahead; NULL leaves that time unchanged. With @async the commit does not wait for the disk: if a crash loses
-// the summary, the next read refreshes it again.
+// the summary, the next read refreshes it again. The history gets a row of @today only if the clock is trusted: @steady
+// is false after a step, and @plausibleDay is the condition of ClockTrusted in SQL, so that a read needs no further
+// statement.
 //
 // It locks only clients, in the order of their ids, so that two refreshes cannot deadlock. The second refresh waits,
 // then skips the clients that are fresh. SKIP LOCKED would not wait, but could return a summary of any age.
@@ -68,7 +70,7 @@ const summarySQL = `
 		) AS p
 	), history AS (
 		INSERT INTO risk_history (client_id, day, average_score, active_users)
-		SELECT id, @today, average_score, active_users FROM fresh
+		SELECT id, @today, average_score, active_users FROM fresh WHERE @steady::boolean AND @plausibleDay
 		ON CONFLICT (client_id, day) DO UPDATE SET
 			(average_score, active_users) = (excluded.average_score, excluded.active_users)
 	), risks AS (
@@ -131,6 +133,7 @@ func (d *DB) summarize(
 				"of": condition, "before": before, "now": now, "today": domain.DateOf(now),
 				"gradeFloors": domain.GradeFloors, "grades": domain.GradesUpward, "noUsers": domain.AverageScore(0, 0),
 				"ahead": ahead, "async": async, "factorTotals": factorTotals, "factorUsers": factorUsers,
+				"steady": d.steady(), "plausibleDay": d.plausibleDay(domain.DateOf(now)),
 			})))
 		return err
 	})

@@ -23,6 +23,7 @@ type DB struct {
 	strict   bool // see WithStrictLocks
 	silent   bool // see WithoutEvents
 	onEvents atomic.Pointer[func()]
+	watch    *clockWatch
 }
 
 // Option is an option of Open.
@@ -31,6 +32,7 @@ type Option func(*options)
 type options struct {
 	pool           []pg.Option
 	strict, silent bool
+	acceptedClock  bool
 }
 
 // WithClock sets the clock of the database's methods.
@@ -82,7 +84,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{DB: pool, strict: o.strict, silent: o.silent}, nil
+	return &DB{DB: pool, strict: o.strict, silent: o.silent, watch: &clockWatch{accepted: o.acceptedClock}}, nil
 }
 
 // NewID returns the id of a new object: a UUID of version 7.
@@ -138,7 +140,7 @@ func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *T
 		if err != nil {
 			return err
 		}
-		tenant.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict} // its clock stands still
+		tenant.db = &DB{DB: t.db.At(t.db.Now()), strict: t.db.strict, watch: t.db.watch} // its clock stands still
 		return fn(ctx, tenant)
 	})
 }

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"time"
 
@@ -46,6 +47,9 @@ func (d *DB) ListenFor(ctx context.Context, channel string, wake func()) error {
 // DiscardedFor is how long failures of reports and periodic jobs are counted.
 const DiscardedFor = 7 * 24 * time.Hour
 
+// farAhead is more than the longest lease of a periodic job, and than the longest time until one is due again.
+const farAhead = time.Hour
+
 // ReportCare is the kind of the periodic job of report.Maintainer.
 const ReportCare = "report_care"
 
@@ -57,14 +61,15 @@ type PeriodicLease struct {
 
 // ClaimPeriodic leases a periodic job for the duration life. It returns nil if the job is not due, or if another
 // process holds its lease: during a lease, due_at is the time at which the lease expires. If the last lease has
-// expired, ClaimPeriodic records a failure at that time.
+// expired, ClaimPeriodic records a failure at that time. A job that is due more than farAhead from now is due: the clock
+// was ahead when that was stored.
 func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration) (*PeriodicLease, error) {
 	now, l := d.Now(), &PeriodicLease{kind: kind, token: uuid.New()}
 	n, err := pg.Exec(ctx, d, "claim a periodic job", pg.SQL(`
 		INSERT INTO periodic_jobs AS p (kind, due_at, lease) VALUES (?0, ?1, ?2)
 		ON CONFLICT (kind) DO UPDATE SET due_at = excluded.due_at, lease = excluded.lease,
 			failed_at = CASE WHEN p.lease IS NULL THEN p.failed_at ELSE p.failed_at || p.due_at END
-		WHERE p.due_at <= ?3`, kind, now.Add(life), l.token, now))
+		WHERE p.due_at <= ?3 OR p.due_at > ?4`, kind, now.Add(life), l.token, now, now.Add(farAhead)))
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -105,8 +110,9 @@ func (d *DB) refreshDone(ctx context.Context, day domain.Date) (bool, error) {
 // DailyRefresh makes the changes that depend on the date, once for each day, which is today or earlier (decisions 3.9,
 // 7.1): it sets updated_at of users whose courses became overdue, assigns courses again whose renewal window has ended,
 // recomputes scores, which decay, deletes old rows, and refreshes every client's summary. It returns false if the day
-// is already done, or if another process is doing it. progress, if not nil, gets the number of users done and in total.
-// It is background work, for all clients that are not archived.
+// is already done, if another process is doing it, or if the clock is not trusted (ClockTrusted), which it asks before
+// every batch. progress, if not nil, gets the number of users done and in total. It is background work, for all clients
+// that are not archived.
 //
 // All steps are idempotent, and the day is marked as done after the last one: after an error run it again. It needs two
 // connections of the pool, and must not be called in a transaction.
@@ -121,24 +127,48 @@ func (d *DB) DailyRefresh(ctx context.Context, day domain.Date, progress func(do
 		ran = true
 		return d.refresh(ctx, day, progress)
 	})
+	if errors.Is(err, errClockHeld) {
+		return false, nil
+	}
 	return ran && err == nil, err
 }
 
-// refresh runs the steps of DailyRefresh, and marks the day as done.
+// errClockHeld reports that the clock is not trusted (ClockTrusted).
+var errClockHeld = errors.New("the clock is not trusted")
+
+// requireClock returns errClockHeld unless the clock is trusted at now.
+func (d *DB) requireClock(ctx context.Context, now time.Time) error {
+	trusted, err := d.ClockTrusted(ctx, now)
+	if err == nil && !trusted {
+		err = errClockHeld
+	}
+	return err
+}
+
+// refresh runs the steps of DailyRefresh, and marks the day as done and later days as not done: if there are some, the
+// clock was ahead on them, or is behind now. Then the refresh of that day is done again.
 func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, total int)) error {
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return d.touchOverdue(ctx, day) },
 		func(ctx context.Context) error { return d.refreshUsers(ctx, day, progress) },
-		d.DropOld,
+		func(ctx context.Context) error { return d.dropOld(ctx, d.requireClock) },
 		d.DropDeletedWebhooks,
 		d.ForceSummaries,
 	} {
+		if err := d.requireClock(ctx, d.Now()); err != nil {
+			return err
+		}
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	return pg.Run(ctx, d, "mark the daily refresh as done",
-		pg.SQL("INSERT INTO daily_refreshes (day, finished_at) VALUES (?, ?) ON CONFLICT DO NOTHING", day, d.Now()))
+	now := d.Now()
+	if err := d.requireClock(ctx, now); err != nil {
+		return err
+	}
+	return pg.Run(ctx, d, "mark the daily refresh as done", pg.SQL(`
+		WITH later AS (DELETE FROM daily_refreshes WHERE day > ?0)
+		INSERT INTO daily_refreshes (day, finished_at) VALUES (?0, ?1) ON CONFLICT DO NOTHING`, day, now))
 }
 
 // touchOverdue sets updated_at of the users with a course that has become overdue since the previous refresh. No write
@@ -165,6 +195,9 @@ func (d *DB) refreshUsers(ctx context.Context, day domain.Date, progress func(do
 	for done := 0; ; {
 		var batch []domain.UserKey
 		err := d.Change(ctx, func(ctx context.Context, c *Change) (err error) {
+			if err := d.requireClock(ctx, c.At); err != nil {
+				return err
+			}
 			batch, err = c.refreshBatch(ctx, last, day)
 			return err
 		})
@@ -237,31 +270,60 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 // dropBatch is the number of old rows that one transaction deletes.
 const dropBatch = 10_000
 
-// retained are the tables with a retention: rows are deleted when the time in the column at is longer ago than life.
-var retained = []struct {
-	table, at string
-	life      time.Duration
-}{
-	{"idempotency_records", "created_at", domain.OutcomeLife},
-	{"audit_entries", "at", domain.AuditLife},
-	{"published_events", "created_at", domain.EventLife}, // unpublished rows, in the table events, have no retention
-	{"email_classifications", "classified_at", domain.ClassificationLife},
-	{"sync_runs", "queued_at", domain.SyncRunLife},
-	{"webhook_deliveries", "created_at", domain.DeliveryLife},
+// retention is a table whose rows are deleted in time.
+type retention struct {
+	table string
+	life  time.Duration
+	// old selects the ctid of up to ?1 rows that are older than the time ?0. It finds them by an index, or by the keys of
+	// each client or partner: ?2 is the least ID of that time. ?3 are the kinds of mails to partners (domain.PartnerMails).
+	old string
+}
+
+// retained are the tables with a retention, in the order in which they are emptied. docs/operating.md lists them.
+var retained = []retention{
+	olderThan("idempotency_records", "created_at", domain.OutcomeLife),
+	olderThan("audit_entries", "at", domain.AuditLife),
+	olderThan("published_events", "created_at", domain.EventLife), // unpublished rows, in the table events, have no retention
+	olderThan("email_classifications", "classified_at", domain.ClassificationLife),
+	olderThan("sync_runs", "queued_at", domain.SyncRunLife),
+	olderThan("webhook_deliveries", "created_at", domain.DeliveryLife),
+}
+
+// olderThan returns the retention of rows by the time in a column, which has an index.
+func olderThan(table, at string, life time.Duration) retention {
+	return retention{table, life, "SELECT ctid FROM " + table + " WHERE " + at + " < ?0 LIMIT ?1"}
 }
 
 // DropOld deletes the expired rows of the retained tables, one batch per transaction. It is idempotent, and must not be
-// called in a transaction.
+// called in a transaction. DailyRefresh calls it once the clock is trusted.
 func (d *DB) DropOld(ctx context.Context) error {
+	return d.dropOld(ctx, func(context.Context, time.Time) error { return nil })
+}
+
+// dropOld is DropOld. For each table it calls require with the time by which it deletes, and ends with its error.
+func (d *DB) dropOld(ctx context.Context, require func(ctx context.Context, now time.Time) error) error {
 	for _, t := range retained {
-		err := d.drop(ctx, "drop old rows of "+t.table, pg.SQL("DELETE FROM "+t.table+
-			" WHERE ctid = ANY (ARRAY(SELECT ctid FROM "+t.table+" WHERE "+t.at+" < ? LIMIT ?))",
-			d.Now().Add(-t.life), dropBatch))
+		now := d.Now()
+		if err := require(ctx, now); err != nil {
+			return err
+		}
+		before := now.Add(-t.life)
+		err := d.drop(ctx, "drop old rows of "+t.table, pg.SQL(
+			"DELETE FROM "+t.table+" WHERE ctid = ANY (ARRAY("+t.old+"))",
+			before, dropBatch, firstID(before), domain.PartnerMails))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// firstID returns the least UUID of version 7 of a time.
+func firstID(at time.Time) (id uuid.UUID) {
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(at.UnixMilli()))
+	copy(id[:], ms[2:])
+	return id
 }
 
 // drop repeats a statement that deletes up to dropBatch rows until it deletes fewer. Errors begin with name.

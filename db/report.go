@@ -100,9 +100,14 @@ func (c *Change) NotifyReports(ctx context.Context) error {
 	return pg.Run(ctx, c, "notify of reports", pg.SQL("SELECT pg_notify(?, '')", ReportChannel))
 }
 
-// ExpiredReports returns up to n expired reports of all clients, archived ones included, the oldest first.
+// ExpiredReports returns up to n expired reports of all clients, archived ones included, oldest first: none while the
+// clock is not trusted (ClockTrusted).
 func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error) {
+	now := d.Now()
+	if trusted, err := d.ClockTrusted(ctx, now); err != nil || !trusted {
+		return nil, err
+	}
 	rows, err := pg.All[ReportRow](ctx, d, "look for expired reports", pg.Rows[ReportRow]().
-		Where("r.created_at < ?", d.Now().Add(-domain.ReportLife)).OrderBy("r.created_at").Limit(n))
+		Where("r.created_at < ?", now.Add(-domain.ReportLife)).OrderBy("r.created_at").Limit(n))
 	return pg.MapRows(rows, (*ReportRow).report), err
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -86,7 +87,7 @@ func TestDailyRefreshAlone(t *testing.T) {
 }
 
 func TestDailyRefreshDecay(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, db.WithAcceptedClock()) // it is set months ahead
 	client := w.AddClient()
 	user, bystander := w.AddUser(client, domain.RoleStandard, 750), w.AddUser(client, domain.RoleStandard, 750)
 	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", user)

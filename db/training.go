@@ -121,7 +121,8 @@ const overdueBatch = 1000
 
 // NoteOverdue marks a batch of overdue assignments as noted, and records an event for each, except for archived
 // clients. It returns the size of the batch, and whether more assignments may be left. It skips assignments that
-// another transaction has locked; the next call marks them. Any number of processes may call it concurrently.
+// another transaction has locked; the next call marks them. It does nothing while the clock is not trusted
+// (ClockTrusted). Any number of processes may call it concurrently.
 func (d *DB) NoteOverdue(ctx context.Context) (n int, more bool, err error) {
 	type row struct {
 		domain.UserKey
@@ -129,6 +130,9 @@ func (d *DB) NoteOverdue(ctx context.Context) (n int, more bool, err error) {
 		Archived bool
 	}
 	err = d.Change(ctx, func(ctx context.Context, c *Change) error {
+		if trusted, err := d.ClockTrusted(ctx, c.At); err != nil || !trusted {
+			return err
+		}
 		rows, err := pg.All[row](ctx, c, "mark overdue assignments", pg.SQL(`
 			WITH due AS MATERIALIZED (
 				SELECT client_id, user_id, course_id, round FROM assignments

@@ -215,6 +215,71 @@ func (s *service) recordUse(ctx context.Context) {
 	}
 }
 
+// clockEvery is the interval between readings of the clock. If an implausible day is over sooner, no process may have
+// noticed it: work asks for itself whether the clock is trusted.
+const clockEvery = 15 * time.Second
+
+// clockWatch reads the clock, counts how long an implausible day lasts, and tells operators why work waits.
+type clockWatch struct {
+	db   *db.DB
+	log  *slog.Logger
+	held *prometheus.GaugeVec
+	hold db.ClockHold // the last one
+}
+
+// newClockWatch returns a watch of the database's clock.
+func newClockWatch(d *db.DB, log *slog.Logger) *clockWatch {
+	w := &clockWatch{db: d, log: log, held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "partnerapi_clock_held",
+		Help: "1 if work that cannot be undone waits because of the clock: a step forward, or a day far from the last daily refresh.",
+	}, []string{"reason"})}
+	w.set("")
+	return w
+}
+
+// watch reads the clock periodically until ctx ends.
+func (w *clockWatch) watch(ctx context.Context) {
+	lease.NewLoop(w.log, "watch the clock", clockEvery, func(ctx context.Context) (time.Duration, error) {
+		return clockEvery, w.read(ctx)
+	}).Run(ctx)
+}
+
+// read reads the clock once, sets the metric, and logs a change.
+func (w *clockWatch) read(ctx context.Context) error {
+	state, err := w.db.WatchClock(ctx)
+	if err != nil {
+		return err
+	}
+	hold := state.Hold()
+	if hold == w.hold {
+		return nil
+	}
+	switch hold {
+	case db.HoldDay:
+		w.log.WarnContext(ctx, "the clock shows a day far from the last daily refresh; deletions, renewals and scheduled sends wait: "+
+			"correct the clock or, if it is right, start serve or work with --accept-clock",
+			"now", state.Now, "last_refresh", state.LastRefresh.String(), "until", state.Until())
+	case db.HoldStep:
+		w.log.WarnContext(ctx, "the clock was set forward; deletions, renewals and scheduled sends wait for two minutes", "now", state.Now)
+	default:
+		w.log.InfoContext(ctx, "work no longer waits because of the clock", "now", state.Now)
+	}
+	w.set(hold)
+	return nil
+}
+
+// set notes the hold, and sets the metric.
+func (w *clockWatch) set(hold db.ClockHold) {
+	w.hold = hold
+	for _, h := range db.ClockHolds {
+		value := 0.0
+		if h == hold {
+			value = 1
+		}
+		w.held.WithLabelValues(string(h)).Set(value)
+	}
+}
+
 // mailServerEvery is the interval between probes of the mail server. With the probe's timeout of 20 seconds,
 // scrapes and rules each minute, and the alert's 2 minutes, an operator knows within 5 minutes.
 const mailServerEvery = 30 * time.Second

@@ -60,8 +60,8 @@ func TestDoctorIsContent(t *testing.T) {
 		}
 	}
 	lines := must(t, append([]string{"doctor"}, args...)...)
-	if n := strings.Count(lines, "\n"); n != 26 || !strings.Contains(lines, "\nok    redis ") {
-		t.Errorf("%d lines for 26 checks:\n%s", n, lines)
+	if n := strings.Count(lines, "\n"); n != 27 || !strings.Contains(lines, "\nok    redis ") {
+		t.Errorf("%d lines for 27 checks:\n%s", n, lines)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "files")); err != nil || len(left) != 0 {
 		t.Errorf("the store keeps %v (%v)", left, err)

@@ -93,6 +93,9 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err e
 	if err != nil {
 		return err
 	}
+	if err := c.EndClockHold(ctx, d, log, "serve"); err != nil {
+		return err
+	}
 	r, err := openResources(ctx, d, c.WorkFlags, c.Flags, log)
 	if err != nil {
 		return err

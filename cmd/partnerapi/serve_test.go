@@ -92,6 +92,43 @@ func TestDailyRefresh(t *testing.T) {
 	r.finish()
 }
 
+var (
+	heldDay       = regexp.MustCompile(`msg="the clock shows a day far from the last daily refresh; [^"]*" now=\S+ last_refresh=(\S+) until=`)
+	acceptedClock = regexp.MustCompile(`msg="the day of the clock is accepted; remove --accept-clock"`)
+)
+
+// TestAcceptClock verifies that a service whose last daily refresh was two months ago holds work back and says so in the
+// log, in a metric and by doctor, until it is started with --accept-clock. It then does the work.
+func TestAcceptClock(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	d := opened(t, flag)
+	execute(t, d, "UPDATE daily_refreshes SET day = day - 60, finished_at = finished_at - interval '60 days'")
+	w := inProcess(t, "work", flag, "--listen=127.0.0.1:0", "--data-dir="+t.TempDir())
+	w.watched()
+	if w.logs.await(heldDay, w.ended) == nil {
+		t.Fatalf("the log does not say that work waits:\n%s", w.logs)
+	}
+	_, metrics := read(t, w.address+"/metrics")
+	says(t, metrics, "\npartnerapi_clock_held{reason=\"day\"} 1\n", "\npartnerapi_clock_held{reason=\"step\"} 0\n")
+	w.finish()
+	if f := examined(t, 0, flag, "--data-dir="+t.TempDir())["date"]; f.Status != "warn" || !strings.Contains(f.Mend, "--accept-clock") {
+		t.Errorf("doctor: %+v", f)
+	}
+	if strings.Contains(w.logs.String(), "daily refresh done") {
+		t.Errorf("the daily refresh was done:\n%s", w.logs)
+	}
+
+	r := serving(t, flag, "--accept-clock")
+	if r.logs.await(refreshed, r.ended) == nil || !acceptedClock.MatchString(r.logs.String()) {
+		t.Fatalf("the refresh of an accepted day was not done:\n%s", r.logs)
+	}
+	r.finish()
+	if audit := must(t, "audit", flag, "--key=command"); strings.Count(audit, "accept_clock") != 1 {
+		t.Errorf("the audit trail:\n%s", audit)
+	}
+}
+
 var watchedAt = regexp.MustCompile(`msg="health and metrics are served" address=(\S+)`)
 
 // read returns the status and the body of a page.

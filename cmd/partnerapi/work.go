@@ -40,6 +40,7 @@ type background struct {
 	hooks      *webhook.Dispatcher // delivers events to endpoints
 	reports    *report.Worker      // makes pending reports
 	maintainer *report.Maintainer  // does periodic work on reports
+	clock      *clockWatch
 	metrics    []prometheus.Collector
 	log        *slog.Logger
 	traces     *telemetry.Telemetry // nil where they are off
@@ -81,16 +82,16 @@ func newBackground(
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, traces.Work())
 	reportTries, syncRuns, deliveries := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
-	hooks, watch := newDeliveries(d, r, log, deliveries), newMailWatch(sender, log)
+	hooks, watch, clock := newDeliveries(d, r, log, deliveries), newMailWatch(sender, log), newClockWatch(d, log)
 	metrics := []prometheus.Collector{
 		tries, reportTries.tries, reportTries.seconds, syncRuns.runs, syncRuns.seconds,
-		deliveries.tries, deliveries.seconds, deliveries.dropped, deliveries.disabled,
+		deliveries.tries, deliveries.seconds, deliveries.dropped, deliveries.disabled, clock.held,
 	}
 	if watch != nil {
 		metrics = append(metrics, watch.up)
 	}
 	return &background{
-		db: d, sender: sender, mailWatch: watch, mails: mails, hooks: hooks, metrics: metrics,
+		db: d, sender: sender, mailWatch: watch, clock: clock, mails: mails, hooks: hooks, metrics: metrics,
 		events:     webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake), // no cursor needs a secret
 		reports:    newReportWorker(d, r, log, reportTries, traces.Work()),
 		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
@@ -103,7 +104,7 @@ func newBackground(
 func (w *background) run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		w.refreshDaily, w.refreshAhead, w.mailWatch.watch, w.assignWaiting, w.recordOverdue, w.settleEmails, w.cleanUpMoved, w.events.Run, w.maintainer.Run,
+		w.clock.watch, w.refreshDaily, w.refreshAhead, w.mailWatch.watch, w.assignWaiting, w.recordOverdue, w.settleEmails, w.cleanUpMoved, w.events.Run, w.maintainer.Run,
 	} {
 		loops.Go(func() { loop(ctx) })
 	}
@@ -158,6 +159,9 @@ func (c workCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err er
 	defer database.CloseInto(shut, &err)
 	defer func() { err = database.ExplainDenied(d, err) }()
 	if err := c.CheckConnections(ctx, d, log, true /* working */); err != nil {
+		return err
+	}
+	if err := c.EndClockHold(ctx, d, log, "work"); err != nil {
 		return err
 	}
 	r, err := openResources(ctx, d, c.WorkFlags, c.Flags, log)

@@ -106,6 +106,9 @@ func RecountDue(ctx context.Context, d *db.DB) ([]Miscount, error) {
 	if err != nil {
 		return wrong, err
 	}
+	if trusted, err := d.ClockTrusted(ctx, startedAt); err != nil || !trusted {
+		return wrong, err // such a process may be running, whatever the clock shows
+	}
 	err = pg.Run(ctx, d, "note what was recounted", pg.SQL("DELETE FROM recounts WHERE until <= ?", startedAt))
 	return wrong, err
 }

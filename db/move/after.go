@@ -14,8 +14,11 @@ import (
 
 // Suspend ends the work of partners that were detached at least minAge ago, and returns their number. By then all
 // processes of the cell know of the detachment (cells.MovesKnown). Until Suspend, the clients of a detached partner are in
-// resting_clients: their work waits.
+// resting_clients: their work waits. It does nothing while the clock is not trusted (db.DB.ClockTrusted).
 func Suspend(ctx context.Context, d *db.DB, minAge time.Duration) (int, error) {
+	if trusted, err := d.ClockTrusted(ctx, d.Now()); err != nil || !trusted {
+		return 0, err
+	}
 	detached, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(`
 		SELECT m.partner_id FROM moves AS m WHERE m.step = ? AND m.moved_at <= clock_timestamp() - ?::interval
 			AND (EXISTS (SELECT FROM clients AS c WHERE c.partner_id = m.partner_id AND c.archived_at IS NULL)
@@ -65,10 +68,15 @@ func suspend(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 const dropBatch = 10_000
 
 // CleanUp deletes the rows of detached partners whose keep_until has passed, and returns the number of partners.
-// Numbers of version 1 stay, as the numbers of deleted objects do. It may be interrupted and repeated.
+// Numbers of version 1 stay, as the numbers of deleted objects do. It may be interrupted and repeated. It does nothing
+// while the clock is not trusted (db.DB.ClockTrusted).
 func CleanUp(ctx context.Context, d *db.DB) (partners int, err error) {
+	now := d.Now()
+	if trusted, err := d.ClockTrusted(ctx, now); err != nil || !trusted {
+		return 0, err
+	}
 	due, err := pg.All[domain.PartnerID](ctx, d, "look for detached partners", pg.SQL(
-		"SELECT partner_id FROM moves WHERE step = ? AND keep_until < ? ORDER BY partner_id", Detached, d.Now()))
+		"SELECT partner_id FROM moves WHERE step = ? AND keep_until < ? ORDER BY partner_id", Detached, now))
 	if err != nil {
 		return 0, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // staying are the tables without rows of partners, which no move touches.
 var staying = []string{
-	"breaches", "cell", "courses", "daily_refreshes", "default_program", "deleted_webhooks", "event_head", "framework_courses",
+	"breaches", "cell", "clock_hold", "courses", "daily_refreshes", "default_program", "deleted_webhooks", "event_head", "framework_courses",
 	"import_lines", "monthly_mailings", "moved_keys", "moves", "periodic_jobs", "phishing_templates", "recounts", "resting_clients",
 	"schema_migrations", "secrets", "signals",
 	// Version 1's own.

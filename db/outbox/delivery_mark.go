@@ -46,8 +46,8 @@ type outcome struct {
 
 // MarkDeliveries writes the outcomes of tries whose leases are still held, and sets last_delivery_at and failing_since
 // of their subscriptions. It disables a subscription whose endpoint is gone, or whose deliveries have failed for
-// domain.WebhookRetryFor without a success (decisions 8.4), and requests the mails about failures. It takes the same
-// number of statements for any number of marks. The next claim drops the waiting deliveries of a disabled subscription.
+// domain.WebhookRetryFor without a success (decisions 8.4), and requests the mails about failures: by the time that has
+// passed only if the clock is trusted (db.DB.ClockTrusted). It takes the same number of statements for any number of marks. The next claim drops the waiting deliveries of a disabled subscription.
 func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done Marked, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if err := lockWebhooks(ctx, d, marks); err != nil {
@@ -155,6 +155,13 @@ func noteOutcomes(
 		ids, gone = append(ids, id), append(gone, o.gone)
 		succeeded, failed = append(succeeded, o.succeeded), append(failed, o.failed)
 	}
+	toDisable, toMail := c.At.Add(-domain.WebhookRetryFor), c.At.Add(-domain.WebhookMailAfter)
+	switch trusted, err := c.ClockTrusted(ctx, c.At); {
+	case err != nil:
+		return nil, err
+	case !trusted: // only the clock may have made them so late
+		toDisable, toMail = time.Time{}, time.Time{}
+	}
 	failing, err := pg.All[failingWebhook](ctx, c, "note outcomes of deliveries", pg.SQL(`
 		WITH seen AS (
 			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
@@ -178,7 +185,7 @@ func noteOutcomes(
 			SELECT FROM partner_mails AS m WHERE m.partner_id = j.partner_id AND m.kind = @failingMail AND m.cause = j.cause)`,
 		pg.Named{
 			"ids": ids, "succeeded": succeeded, "failed": failed, "gone": gone, "now": c.At,
-			"latestToDisable": c.At.Add(-domain.WebhookRetryFor), "latestToMail": c.At.Add(-domain.WebhookMailAfter),
+			"latestToDisable": toDisable, "latestToMail": toMail,
 			"failingMail": domain.WebhookFailingMail,
 		}))
 	var mails []domain.PartnerMail

@@ -41,15 +41,21 @@ func (l *Lease) ResultID() domain.ResultID { return domain.ResultID(l.ID) }
 // Of the clients that a claim reads, urgent mails come first. Within each urgency clients take turns, starting at the
 // position of turns: each client's first mail comes before any client's second mail. So a client with many due mails
 // delays others little. The cost depends on n, not on the number of clients or mails.
+//
+// While the clock is not trusted (db.DB.ClockTrusted), simulations that were scheduled for a later time wait.
 func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {
 	var visited []mailTurn
 	var claimed []claimedMail
 	err := d.Claim(ctx, func(ctx context.Context) (err error) {
 		now := d.Now()
+		trusted, err := d.ClockTrusted(ctx, now)
+		if err != nil {
+			return err
+		}
 		if visited, err = nextTurns(ctx, d, turns, n, now); err != nil {
 			return err
 		}
-		claimed, err = leaseMails(ctx, d, visited, n, now, life)
+		claimed, err = leaseMails(ctx, d, visited, n, now, trusted, life)
 		return err
 	})
 	if err != nil {
@@ -67,9 +73,9 @@ type claimedMail struct {
 
 // leaseMails leases up to n due mails of the clients in visited: those of urgency 1 first and, within an urgency, the
 // first mail of each client before any second one. n is shared by the clients of an urgency. Of each client it locks
-// up to two equal shares of n, and at least one mail.
+// up to two equal shares of n, and at least one mail. If the clock is not trusted, scheduled simulations are not due.
 func leaseMails(
-	ctx context.Context, d *db.DB, visited []mailTurn, n int, now time.Time, life time.Duration,
+	ctx context.Context, d *db.DB, visited []mailTurn, n int, now time.Time, trusted bool, life time.Duration,
 ) ([]claimedMail, error) {
 	var clients [][16]byte
 	var urgencies []int
@@ -93,8 +99,10 @@ func leaseMails(
 			SELECT t.client_id, t.urgency, t.place, o.id,
 				row_number() OVER (PARTITION BY t.client_id, t.urgency ORDER BY o.due_at, o.id) AS turn
 			FROM unnest(@clients::uuid[], @urgencies::integer[]) WITH ORDINALITY AS t (client_id, urgency, place) CROSS JOIN LATERAL (
-				SELECT id, due_at FROM outbox
+				SELECT id, due_at FROM outbox AS m
 				WHERE client_id = t.client_id AND urgency = t.urgency AND due_at <= @now::timestamptz
+					AND (@trusted::boolean OR m.kind <> 'simulation' OR NOT EXISTS (SELECT FROM phishing_results AS r
+						WHERE r.client_id = m.client_id AND r.id = m.id AND r.send_at > r.created_at))
 				ORDER BY due_at LIMIT CASE t.urgency WHEN 1 THEN @urgentShare::integer ELSE @otherShare::integer END FOR UPDATE SKIP LOCKED
 			) AS o
 			WHERE t.client_id NOT IN (`+db.SuspendedSenders+`)
@@ -108,7 +116,7 @@ func leaseMails(
 		RETURNING o.client_id, o.id, o.kind, o.attempts, o.lease, o.urgency`,
 		pg.Named{
 			"clients": clients, "urgencies": urgencies, "now": now, "urgentShare": share[1], "otherShare": share[2],
-			"n": n, "lease": uuid.New(), "until": now.Add(life),
+			"n": n, "lease": uuid.New(), "until": now.Add(life), "trusted": trusted,
 		}))
 }
 

@@ -148,7 +148,8 @@ func (b *publishedColumns) add(e db.OutboxEvent, body string) {
 
 // publishSQL inserts the rows of the arrays into published_events, deletes the events with @takenAt and @takenIDs from
 // events, sets the head to @head, inserts deliveries, and returns their number. Subscriptions are locked against
-// deletion until the commit, and have the current access of their keys (decisions 8.2).
+// deletion until the commit, and have the current access of their keys (decisions 8.2). If the clock is not @trusted, a
+// key that has expired by it counts: the deliveries wait.
 const publishSQL = `
 	WITH batch AS MATERIALIZED (
 		SELECT * FROM unnest(@positions::bigint[], @partners::uuid[], @clients::uuid[], @ids::uuid[], @types::text[], @createdAt::timestamptz[],
@@ -160,7 +161,7 @@ const publishSQL = `
 		SELECT w.id, w.partner_id, w.key_id, w.events, w.client_ids, w.active_since, k.all_clients
 		FROM webhooks AS w JOIN api_keys AS k ON k.id = w.key_id
 		WHERE w.partner_id IN (SELECT partner_id FROM batch) AND w.status = 'active'
-			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > @now)
+			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > @now OR NOT @trusted::boolean)
 		ORDER BY w.partner_id, w.id FOR KEY SHARE OF w
 	), delivered AS (
 		INSERT INTO webhook_deliveries
@@ -183,6 +184,11 @@ const publishSQL = `
 // storePublished stores a batch in one statement: it inserts the rows of b and their webhook deliveries, and deletes
 // the taken events, also those that are not published. It returns the number of deliveries.
 func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *publishedColumns) (deliveries int, err error) {
+	now := d.Now()
+	trusted, err := d.ClockTrusted(ctx, now)
+	if err != nil {
+		return 0, err
+	}
 	at, ids := make([]time.Time, len(taken)), make([][16]byte, len(taken))
 	for i, e := range taken {
 		at[i], ids[i] = e.RecordedAt, e.ID
@@ -190,7 +196,7 @@ func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *pu
 	return pg.One[int](ctx, d, "publish events", pg.SQL(publishSQL, pg.Named{
 		"positions": b.positions, "partners": b.partners, "clients": b.clients, "ids": b.ids, "types": b.types,
 		"createdAt": b.createdAt, "recordedAt": b.recordedAt, "bodies": b.bodies,
-		"takenAt": at, "takenIDs": ids, "head": b.head, "now": d.Now(),
+		"takenAt": at, "takenIDs": ids, "head": b.head, "now": now, "trusted": trusted,
 	}))
 }
 

@@ -10,12 +10,17 @@ import (
 
 // QueueMonthlyReports inserts the reports of the last month for the clients that have them mailed, and returns their
 // number. It does so once a month: on the first day or, if no process ran then, up to domain.MailCauseLife later. At
-// other times it inserts none. The reports do not count towards the limit of a client.
+// other times, and while the clock is not trusted (db.DB.ClockTrusted), it inserts none. The reports do not count towards
+// the limit of a client.
 func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
-	today := domain.DateOf(d.Now())
+	now := d.Now()
+	if trusted, err := d.ClockTrusted(ctx, now); err != nil || !trusted {
+		return 0, err
+	}
+	today := domain.DateOf(now)
 	period := domain.MonthlyReport.DefaultPeriod(today)
 	month := period.End.AddDays(1)
-	if d.Now().Sub(month.Time()) > domain.MailCauseLife {
+	if now.Sub(month.Time()) > domain.MailCauseLife {
 		return 0, nil
 	}
 

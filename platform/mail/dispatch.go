@@ -30,6 +30,8 @@ const (
 	pollEvery = 10 * time.Second
 	// pollAgain is the least pause between two polls while other processes hold the due mails.
 	pollAgain = 50 * time.Millisecond
+	// pollHeld is that pause while scheduled mails wait because the clock is not trusted.
+	pollHeld = 2 * time.Second
 	// marksAtOnce is the maximum number of mails that are marked in one transaction.
 	marksAtOnce = 100
 )
@@ -121,7 +123,7 @@ func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
 // claim leases up to free due mails, of the clients that are next in d.turns. wait is the time until the next call,
 // unless err is set: 0 if there were due mails, pollEvery if no mail waits, else the time until one is due, from
-// pollAgain to pollEvery.
+// pollAgain (while the clock is not trusted: pollHeld) to pollEvery.
 func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease, wait time.Duration, err error) {
 	leases, err = outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
 	if err != nil || len(leases) > 0 {
@@ -131,7 +133,11 @@ func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease
 	if err != nil || !ok {
 		return nil, pollEvery, err
 	}
-	return nil, min(pollEvery, max(due.Sub(d.db.Now()), pollAgain)), nil
+	now, least := d.db.Now(), pollAgain
+	if trusted, err := d.db.ClockTrusted(ctx, now); err != nil || !trusted {
+		least = pollHeld
+	}
+	return nil, min(pollEvery, max(due.Sub(now), least)), nil
 }
 
 // try sends one mail, marks it, and logs an error. A stop, which ends ctx, does not interrupt a started delivery.
@@ -215,8 +221,8 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 
 // retryOrFail marks a mail as failed if err is permanent. Else, if no attempt began or startCtx has ended, it counts no
 // attempt and does not return err: the mail is due again after restartAfter, or at once if the process is stopping.
-// Else the mail is marked as failed if domain.MailLife has passed since due, when it was first due (zero if unknown),
-// or, by minRetryAge, since its first attempt. Any other mail is requeued, after a backoff, and err returned.
+// Else the mail is marked as failed if it is too old (see isTooOld). Any other mail is requeued, after a backoff, and err
+// returned.
 func (d *Dispatcher) retryOrFail(
 	startCtx, markCtx context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
@@ -233,11 +239,25 @@ func (d *Dispatcher) retryOrFail(
 			q.At = q.At.Add(restartAfter)
 		}
 		return "", d.requeue(markCtx, l, q)
-	case !due.IsZero() && d.db.Now().Sub(due) > domain.MailLife, minRetryAge(l.Attempts) > domain.MailLife:
+	case d.isTooOld(markCtx, l, due):
 		return d.fail(markCtx, l, domain.FailureGivenUp+": "+OneLine(err.Error()))
 	}
 	q.At, q.Failed = q.At.Add(backoff.After(l.Attempts+1)), true
 	return Retried, errors.Join(err, d.requeue(markCtx, l, q))
+}
+
+// isTooOld reports whether domain.MailLife has passed since due, when the mail was first due (zero if unknown), by a clock
+// that is trusted, or, by minRetryAge, since its first attempt.
+func (d *Dispatcher) isTooOld(ctx context.Context, l outbox.Lease, due time.Time) bool {
+	if minRetryAge(l.Attempts) > domain.MailLife {
+		return true
+	}
+	now := d.db.Now()
+	if due.IsZero() || now.Sub(due) <= domain.MailLife {
+		return false
+	}
+	trusted, err := d.db.ClockTrusted(ctx, now)
+	return err == nil && trusted
 }
 
 // requeue requeues a mail, retrying while the database is unavailable.

@@ -146,7 +146,7 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	case err == nil:
 		w.observe.Tried(outcome, time.Since(began))
 		return nil
-	case isOutside(err) && w.waited(l) < waitLimit(l):
+	case isOutside(err) && !w.isOver(finishCtx, l):
 		w.log.WarnContext(ctx, "a report waits for the store, the disk or the database",
 			"report", l.Report.String(), "client", l.Client.String(), "error", err)
 		w.observe.Tried(Waiting, time.Since(began))
@@ -166,6 +166,15 @@ func isOutside(err error) bool {
 	var stored *storeError
 	var disk *fs.PathError
 	return errors.As(err, &stored) || errors.As(err, &disk) || domain.IsCode(err, domain.Unavailable)
+}
+
+// isOver reports whether a report has waited for its limit, by a clock that is trusted.
+func (w *Worker) isOver(ctx context.Context, l reports.ReportLease) bool {
+	if w.waited(l) < waitLimit(l) {
+		return false
+	}
+	trusted, err := w.db.ClockTrusted(ctx, w.db.Now())
+	return err == nil && trusted
 }
 
 // waited returns the time since the request of a report.

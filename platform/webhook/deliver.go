@@ -207,7 +207,7 @@ func (d *Dispatcher) try(ctx context.Context, c claimedDelivery) {
 	}
 	stop()
 	made, ok = true, a.Succeeded()
-	mark := markOf(c.DeliveryLease, a, d.db.Now())
+	mark := d.markNow(ctx, c.DeliveryLease, a)
 	outcome := Retried
 	switch err := d.markDelivery(ctx, mark); {
 	case err != nil:
@@ -255,6 +255,20 @@ func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (f
 		}
 		return nil
 	}, nil
+}
+
+// markNow returns the mark of a delivery after an attempt that has just ended (see markOf). A clock that is not trusted
+// does not end the attempts.
+func (d *Dispatcher) markNow(ctx context.Context, l outbox.DeliveryLease, a Answer) outbox.DeliveryMark {
+	now := d.db.Now()
+	m := markOf(l, a, now)
+	if m.Status != domain.DeliveryFailed || m.Gone {
+		return m
+	}
+	if trusted, err := d.db.ClockTrusted(ctx, now); err != nil || !trusted {
+		m.Status, m.Due = domain.DeliveryWaiting, now.Add(backoff.After(l.Tries+1))
+	}
+	return m
 }
 
 // backoff holds the pauses after failed attempts at a delivery. The last pause repeats until domain.WebhookRetryFor

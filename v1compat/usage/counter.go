@@ -33,7 +33,9 @@ type Counter struct {
 	// exec is pg.Exec; tests replace it.
 	exec    func(ctx context.Context, on pg.Runner, action string, q pg.Query) (int, error)
 	replica string // the id of this process
-	limit   int    // maxTallies; less in tests
+	// mayPrune reports whether the clock is trusted at a time, so that old rows may be deleted; nil trusts it.
+	mayPrune func(ctx context.Context, now time.Time) (bool, error)
+	limit    int // maxTallies; less in tests
 
 	mu        sync.Mutex
 	tallies   map[countKey]*tally
@@ -66,6 +68,12 @@ func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), limit: maxTallies,
 		tallies: map[countKey]*tally{},
 	}
+}
+
+// PruneIf makes c delete old rows only if trusted returns true for the time by which they are old. It is called before
+// Run.
+func (c *Counter) PruneIf(trusted func(ctx context.Context, now time.Time) (bool, error)) {
+	c.mayPrune = trusted
 }
 
 // Count counts a call that was just answered. It does not block, and does not allocate for an operation that the key
@@ -283,6 +291,11 @@ func (c *Counter) prune(ctx context.Context) error {
 	now := c.clock.Now()
 	if c.pruned == domain.DateOf(now) {
 		return nil
+	}
+	if c.mayPrune != nil {
+		if trusted, err := c.mayPrune(ctx, now); err != nil || !trusted {
+			return err
+		}
 	}
 
 	for range pruneBatches {

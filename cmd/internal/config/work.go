@@ -35,6 +35,8 @@ type WorkFlags struct {
 
 	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 9 more: for locks, readiness and metrics, and to be notified of mail, reports and changes of v1."`
 
+	AcceptClock bool `name:"accept-clock" help:"Accept the day that the database's clock shows, although it is more than 31 days from the last daily refresh. It is accepted once, at the start: remove the flag afterward. Without it, deletions, renewals and scheduled sends wait for 24 hours."`
+
 	LogLevel  slog.Level `name:"log-level" default:"info" help:"The lowest level that is logged: debug, info, warn or error."`
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
 }
@@ -103,6 +105,25 @@ func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Log
 	if conns.Used+need > conns.Allowed {
 		log.WarnContext(ctx, "the database may run out of connections: lower --connections, or raise its max_connections",
 			"needed", need, "used_by_others", conns.Used, "allowed", conns.Allowed)
+	}
+	return nil
+}
+
+// EndClockHold accepts the day that the clock shows, if --accept-clock is set and work waits because of that day.
+// command is the command that accepts it.
+func (f WorkFlags) EndClockHold(ctx context.Context, d *db.DB, log *slog.Logger, command string) error {
+	if !f.AcceptClock {
+		return nil
+	}
+	entry := domain.AuditEntry{Operation: command, Fields: []string{"accept_clock"}}
+	accepted, err := d.AcceptClock(ctx, database.AsCommand(entry))
+	switch {
+	case err != nil:
+		return err
+	case accepted:
+		log.WarnContext(ctx, "the day of the clock is accepted; remove --accept-clock", "now", d.Now())
+	default:
+		log.InfoContext(ctx, "--accept-clock has no effect: no work waits because of the day of the clock")
 	}
 	return nil
 }

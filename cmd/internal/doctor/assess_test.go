@@ -15,7 +15,9 @@ import (
 
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
+	"partnerapi/db"
 	"partnerapi/db/doctor"
+	"partnerapi/domain"
 	"partnerapi/platform/seal"
 )
 
@@ -44,6 +46,17 @@ func TestAssess(t *testing.T) {
 	assertFinding(t, assessClock(-7*time.Second, 3*time.Second), passed)
 	assertFinding(t, assessClock(62*time.Second, time.Second), failed, "1m2s")
 	assertFinding(t, assessDisk("/data", 99<<20), failed, "99 MiB")
+	noon := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+	state := db.ClockState{Now: noon, SinceLeap: domain.NoLeap}
+	assertFinding(t, assessDate(state), passed, "2026-06-15", "no daily refresh")
+	state.LastRefresh = domain.DateOf(noon).AddDays(-31)
+	assertFinding(t, assessDate(state), passed, "2026-05-15")
+	state.LastRefresh = domain.DateOf(noon).AddDays(-32)
+	assertFinding(t, assessDate(state), warned, "2026-05-14", "start serve or work, and wait for 24 hours", "--accept-clock")
+	state.Seen, state.Waited = true, 18*time.Hour
+	assertFinding(t, assessDate(state), warned, "wait until 2026-06-15T18:00:00Z", "--accept-clock")
+	state.Waited = 24 * time.Hour
+	assertFinding(t, assessDate(state), passed)
 	assertFinding(t, assessDisk("/data", 500<<20), warned, "500 MiB")
 }
 

@@ -220,6 +220,33 @@ func assessClock(ahead, doubt time.Duration) finding {
 	return grade("let NTP set the clocks of both machines", found, difference > clockFail, difference > clockWarn)
 }
 
+// checkDate compares the day of the database's clock with the last daily refresh.
+func (e *examination) checkDate(ctx context.Context) finding {
+	state, err := e.db.ReadClock(ctx)
+	if err != nil {
+		return fail(readTables, err)
+	}
+	return assessDate(state)
+}
+
+// assessDate warns if work that cannot be undone waits because the day is far from the last daily refresh.
+func assessDate(s db.ClockState) finding {
+	today := s.Now.Format(time.DateOnly)
+	switch {
+	case s.LastRefresh.IsZero():
+		return pass("%s; there was no daily refresh yet", today)
+	case s.Hold() != db.HoldDay:
+		return pass("%s; the last daily refresh was on %s", today, s.LastRefresh)
+	}
+	wait := fmt.Sprintf("wait until %s while serve or work runs", s.Until().UTC().Format(time.RFC3339))
+	if !s.Seen {
+		wait = fmt.Sprintf("start serve or work, and wait for %d hours", int(db.ClockHoldFor.Hours()))
+	}
+	return warn("correct the database's clock; if it is right, "+wait+", or restart one of them with --accept-clock",
+		"%s by the database's clock, and the last daily refresh was on %s: deletions, renewals, scheduled sends and "+
+			"whatever else the clock alone causes are held back", today, s.LastRefresh)
+}
+
 // checkCell checks that --cell and --cell-count match the cell in the database, or can be stored in it. It warns of keys
 // whose text names another cell, which the router must route here one by one. For a single cell its finding has no status.
 func (e *examination) checkCell(ctx context.Context) finding {

@@ -188,6 +188,7 @@ var checks = []check{
 	{"email addresses", needsTables, assessing(doctor.SharedEmails, readTables, assessSharedEmails)},
 	{"api keys", needsTables, assessing(doctor.EndingKeys, readTables, assessEndingKeys)},
 	{"key files", needsNothing, (*examination).checkKeyFiles},
+	{"date", needsTables, (*examination).checkDate},
 	{"background work", needsTables, (*examination).checkBacklogs},
 	{"redis", needsNothing, (*examination).checkRedis},
 	{"mail", needsNothing, (*examination).checkMail},

@@ -120,6 +120,7 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	}
 	registry := idmap.New(s.DB.DB, registrySize)
 	counter := usage.New(s.DB.DB, s.Clock, s.Log)
+	counter.PruneIf(s.DB.ClockTrusted)
 	config := v1compat.Config{
 		Registry: registry, Clock: s.Clock, Release: s.Release, Usage: counter, Keeper: keeper,
 		SampleBase: site.SampleBase, SupportURL: s.Documents.SupportURL, DocumentHandler: s.Documents.Handler,
