@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -43,3 +44,12 @@ func Evaluations(
 
 // Detail says a measure's numerator and denominator in words.
 func Detail(m domain.Measure, part, whole *int) string { return detail(m, part, whole) }
+
+// Retained returns how long rows of the tables with a retention are kept.
+func Retained() map[string]time.Duration {
+	lives := map[string]time.Duration{}
+	for _, t := range retained {
+		lives[t.table] = t.life
+	}
+	return lives
+}

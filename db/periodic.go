@@ -270,6 +270,9 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 // dropBatch is the number of old rows that one transaction deletes.
 const dropBatch = 10_000
 
+// shownFor is how long rows are kept that nothing shows any more, and the risk history, whose days are billed.
+const shownFor = 400 * 24 * time.Hour
+
 // retention is a table whose rows are deleted in time.
 type retention struct {
 	table string
@@ -287,11 +290,28 @@ var retained = []retention{
 	olderThan("email_classifications", "classified_at", domain.ClassificationLife),
 	olderThan("sync_runs", "queued_at", domain.SyncRunLife),
 	olderThan("webhook_deliveries", "created_at", domain.DeliveryLife),
+	{"risk_history", shownFor, ofEach("clients", "SELECT ctid FROM risk_history WHERE client_id = e.id AND day < ?0::date ORDER BY day")},
+	// Those that failed are shown to operators. The others only keep a mail from being requested twice, which nothing
+	// does later than domain.MailCauseLife.
+	{"mail_requests", shownFor, ofEach("clients", `SELECT ctid FROM mail_requests WHERE client_id = e.id AND id < ?2
+		AND created_at < ?0 AND (sent_at IS NOT NULL OR suppressed_at IS NOT NULL) ORDER BY id`)},
+	{"admin_invites", shownFor, ofEach("clients", `SELECT ctid FROM admin_invites AS i WHERE client_id = e.id
+		AND created_at < ?0 AND expires_at < ?0
+		AND NOT EXISTS (SELECT FROM mail_requests AS r WHERE r.client_id = e.id AND r.invite_id = i.id) ORDER BY created_at`)},
+	// An extension may show mails of its own kinds.
+	{"partner_mails", shownFor, ofEach("partners", `SELECT ctid FROM partner_mails WHERE partner_id = e.id AND id < ?2
+		AND created_at < ?0 AND kind = ANY(?3::text[]) AND (sent_at IS NOT NULL OR suppressed_at IS NOT NULL) ORDER BY id`)},
+	{"daily_refreshes", shownFor, "SELECT ctid FROM daily_refreshes WHERE day < least(?0::date, (SELECT max(day) FROM daily_refreshes)) LIMIT ?1"},
 }
 
 // olderThan returns the retention of rows by the time in a column, which has an index.
 func olderThan(table, at string, life time.Duration) retention {
 	return retention{table, life, "SELECT ctid FROM " + table + " WHERE " + at + " < ?0 LIMIT ?1"}
+}
+
+// ofEach returns a query for the rows of each row, alias e, of a table of owners.
+func ofEach(owners, rows string) string {
+	return "SELECT o.ctid FROM " + owners + " AS e CROSS JOIN LATERAL (" + rows + " LIMIT ?1) AS o LIMIT ?1"
 }
 
 // DropOld deletes the expired rows of the retained tables, one batch per transaction. It is idempotent, and must not be
