@@ -40,7 +40,7 @@ func TestRetention(t *testing.T) {
 		)
 		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at, sent_at)
 		SELECT client_id, gen_random_uuid(), 'admin-invite', id, created_at, created_at FROM invites WHERE email LIKE '500@%'`, client, noon)
-	for _, kind := range []string{"webhook-failing", "v1-announce"} {
+	for _, kind := range []string{"webhook-failing", "of-an-extension"} {
 		insert(`INSERT INTO partner_mails (partner_id, id, kind, cause, admin_id, recipient, notice, created_at, sent_at)
 			SELECT $1, {id}, $3, age::text, gen_random_uuid(), 'a@b.example', '{}', {at}, {at} FROM {ages}`, w.Partner, noon, kind)
 	}
@@ -56,7 +56,7 @@ func TestRetention(t *testing.T) {
 		"mail_requests WHERE type = 'welcome' AND sent_at IS NULL AND failed_at IS NULL": 4, // they wait
 		"admin_invites": 3, // one of 500 days has an email with a random ID, and stays
 		"partner_mails WHERE kind = 'webhook-failing'": 2,
-		"partner_mails WHERE kind = 'v1-announce'":     4,
+		"partner_mails WHERE kind = 'of-an-extension'": 4,
 		"daily_refreshes": 2,
 		"sent_emails":     4,
 	} {
