@@ -207,6 +207,23 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
+// TestStepGivesNoMailUp verifies that a step of the clock gives no mail up: it is given up once the clock has run.
+func TestStepGivesNoMailUp(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.welcome("a@example.test", "en")
+	sender := open(t, "smtp://"+unused(t))
+	o.drain(sender)
+	o.Clock.Step(domain.MailLife + time.Hour)
+	if got := o.drain(sender); len(got) != 1 || got[0] != mail.Retried {
+		t.Errorf("after a step of more than three days: %v, want one retried", got)
+	}
+	o.Clock.Advance(2 * time.Minute)
+	if got := o.drain(sender); len(got) != 1 || got[0] != mail.Failed {
+		t.Errorf("two minutes later: %v, want one failed", got)
+	}
+}
+
 // TestTwoProcesses: of processes that look for mails at a time, one sends each,
 // and nothing is locked while a server takes its time.
 func TestTwoProcesses(t *testing.T) {

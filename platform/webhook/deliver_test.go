@@ -109,6 +109,27 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// TestStepEndsNoRetries verifies that a step of the clock ends no retries and disables no subscription: both happen once
+// the clock has run.
+func TestStepEndsNoRetries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.dispatcher(&script{w: w, answer: always(500)}, webhook.Observer{})
+	id := w.webhook("https://dead.example/")
+	w.publish(1, id)
+	w.once(d)
+	w.Clock.Step(25 * time.Hour)
+	w.once(d)
+	if got := w.delivered(id); got != "waiting 500,500" || w.status(id) != domain.WebhookActive {
+		t.Errorf("after a step of 25 hours: %s, %s", got, w.status(id))
+	}
+	w.Clock.Advance(2 * time.Minute)
+	w.once(d)
+	if got := w.delivered(id); got != "failed 500,500,500" || w.status(id) != domain.WebhookDisabled {
+		t.Errorf("two minutes later: %s, %s", got, w.status(id))
+	}
+}
+
 // TestRecovery: one success within a day keeps a subscription from being disabled.
 func TestRecovery(t *testing.T) {
 	t.Parallel()

@@ -324,7 +324,7 @@ func (s *sizes) whole() []measure {
 // that was refreshed, at the time that it is then.
 func refreshDaily(ctx context.Context, p params, say func(any)) {
 	cli.RelaxGC()
-	d := must(db.Open(p.URL, db.WithClock(domain.NewManualClock(p.Now))))
+	d := must(db.Open(p.URL, db.WithClock(domain.NewManualClock(p.Now)), db.WithAcceptedClock()))
 	defer d.Close()
 	begin := time.Now()
 	if !must(d.DailyRefresh(ctx, domain.DateOf(p.Now), nil)) {

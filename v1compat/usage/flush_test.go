@@ -161,6 +161,12 @@ func TestRetention(t *testing.T) {
 		}
 		return n
 	}
+	held := counter(t, d, clock)
+	held.PruneIf(func(context.Context, time.Time) (bool, error) { return false, nil })
+	held.Record(t.Context())
+	if n := days(); n != 11 {
+		t.Errorf("%d days are left by a clock that is not trusted, want all 11", n)
+	}
 	one, two := counter(t, d, clock), counter(t, d, clock)
 	one.Record(t.Context())
 	if n := days(); n != 5 { // 395 to 399 days ago: today is the 400th
