@@ -103,6 +103,12 @@ type auditRow struct {
 	domain.AuditEntry
 }
 
+// ofKey returns the condition that an entry, alias e, is of the key with a prefix, whichever of its texts was used, or
+// has the prefix.
+func ofKey(prefix string) pg.Query {
+	return pg.SQL("e.key_prefix = ANY(ARRAY(SELECT t.prefix FROM "+KeyTexts+" AS t WHERE t.key_id = ?) || ?::text)", KeyOfPrefix(prefix), prefix)
+}
+
 // EachAuditEntry calls yield with each entry that matches a filter, the oldest first, until yield returns an error.
 func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield func(domain.AuditEntry) error) error {
 	type entryWithID struct {
@@ -118,7 +124,7 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 			q.Where("e.client_id = ?", f.Client)
 		}
 		if f.Prefix != "" {
-			q.Where("e.key_prefix = ?", f.Prefix)
+			q.Where("?", ofKey(f.Prefix))
 		}
 		rows, err := pg.All[entryWithID](ctx, d, "read the audit trail", q)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -33,13 +34,27 @@ type KeyRow struct {
 	CreatedAt  time.Time
 }
 
+// KeyTexts is an SQL item for FROM: the prefix and the digest of each text of each key. until is the end of a replaced
+// text, and NULL for the newest one of a key. ended is true for a text that was ended before.
+const KeyTexts = `(
+	SELECT id AS key_id, prefix, digest, NULL::timestamptz AS until, false AS ended FROM api_keys
+	UNION ALL SELECT key_id, prefix, digest, until, ended_at IS NOT NULL FROM replaced_keys)`
+
+// KeyOfPrefix returns the SQL expression of the id of the key that has, or had, a text with a prefix.
+func KeyOfPrefix(prefix string) pg.Query {
+	return pg.SQL("(SELECT t.key_id FROM "+KeyTexts+" AS t WHERE t.prefix = ?)", prefix)
+}
+
 // CallerByDigest returns the caller of the key with a digest. It returns Unauthorized if the key is unknown, revoked or
 // expired. It does not read the key's listed clients; WithinReach does.
 func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller, error) {
-	caller, err := pg.Find[domain.Caller](ctx, d, "key", pg.Prepared(pg.From("api_keys AS k").
-		Columns(`k.id AS key, k.partner_id AS partner, k.prefix, k.all_clients, k.scopes, k.networks, k.demo,
-			coalesce(k.expires_at, ?) AS expires_at`, time.Time{}).
-		Where("k.digest = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", digest, d.Now())))
+	caller, err := pg.Find[domain.Caller](ctx, d, "key", pg.Prepared(pg.SQL(`
+		SELECT k.id AS key, k.partner_id AS partner, k.prefix, t.prefix AS used_prefix,
+			coalesce((SELECT r.prefix FROM replaced_keys AS r WHERE r.key_id = k.id ORDER BY r.place LIMIT 1), k.prefix) AS first_prefix,
+			k.all_clients, k.scopes, k.networks, k.demo, coalesce(least(k.expires_at, t.until), ?2) AS expires_at
+		FROM `+KeyTexts+` AS t JOIN api_keys AS k ON k.id = t.key_id
+		WHERE t.digest = ?0 AND NOT t.ended AND (t.until IS NULL OR t.until > ?1)
+			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?1)`, digest, d.Now(), time.Time{})))
 	if domain.IsCode(err, domain.NotFound) {
 		err = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
 	}
@@ -102,6 +117,16 @@ type Key struct {
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
 	LastUsedAt *time.Time
+	// OldPrefix and OldUntil are the prefix and the end of the text that the newest one replaced, while it is valid.
+	OldPrefix *string
+	OldUntil  *time.Time
+	// Replaced are the prefixes of all replaced texts.
+	Replaced []string
+}
+
+// Has reports whether a prefix is that of one of the key's texts, valid or not.
+func (k *Key) Has(prefix string) bool {
+	return k.Prefix == prefix || slices.Contains(k.Replaced, prefix)
 }
 
 // NewKey is the input of CreateKey.
@@ -161,16 +186,9 @@ func (d *DB) Keys(ctx context.Context) ([]Key, error) {
 	return pg.All[Key](ctx, d, "list keys", pg.SQL(`
 		SELECT k.id, k.partner_id, p.name AS partner, k.name, k.prefix, k.all_clients, k.scopes, k.networks::text[] AS networks,
 			(SELECT count(*) FROM api_key_clients AS l WHERE l.key_id = k.id) AS clients,
-			k.created_at, k.expires_at, k.revoked_at, k.last_used_at
-		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id ORDER BY k.created_at, k.id`))
-}
-
-// RevokeKey revokes the key with a prefix. It returns NotFound if there is none, or if it is already revoked.
-func (d *DB) RevokeKey(ctx context.Context, prefix string) error {
-	revoked, err := pg.Exec(ctx, d, "revoke a key",
-		pg.SQL("UPDATE api_keys SET revoked_at = ? WHERE prefix = ? AND revoked_at IS NULL", d.Now(), prefix))
-	if err == nil && revoked == 0 {
-		err = domain.ErrNotFound("key")
-	}
-	return err
+			k.created_at, k.expires_at, k.revoked_at, k.last_used_at, o.prefix AS old_prefix, o.until AS old_until,
+			ARRAY(SELECT r.prefix FROM replaced_keys AS r WHERE r.key_id = k.id ORDER BY r.place) AS replaced
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id
+		LEFT JOIN replaced_keys AS o ON o.key_id = k.id AND o.ended_at IS NULL AND o.until > ? AND k.revoked_at IS NULL
+		ORDER BY k.created_at, k.id`, d.Now()))
 }

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -25,19 +26,30 @@ func (Scope) Values() []string { return texts(Read, Write) }
 type Caller struct {
 	Key     KeyID
 	Partner PartnerID
-	// Prefix is the beginning of the key that is not secret, for logs and metrics.
+	// Prefix is the beginning of the key that is not secret, for lists and metrics. A key that was rotated has several
+	// texts: it is that of the newest one.
 	Prefix string
+	// UsedPrefix is that of the text with which the request was made, and FirstPrefix that of the text with which the key
+	// was created. They may be empty if they equal Prefix.
+	UsedPrefix, FirstPrefix string
 	// AllClients is true if the key reaches all clients of its partner. Otherwise it reaches the clients that are
 	// listed for it in the database.
 	AllClients bool
 	Scopes     []Scope
 	// Networks are the networks from which the key may be used; empty means any.
 	Networks []netip.Prefix
-	// ExpiresAt is the time at which the key expires; zero means never.
+	// ExpiresAt is the time at which the key or the used text expires; zero means never.
 	ExpiresAt time.Time
 	// Demo marks a key that works only on a server started for a demonstration.
 	Demo bool
 }
+
+// Used returns the prefix of the text with which the request was made, for the audit trail and the log.
+func (c *Caller) Used() string { return cmp.Or(c.UsedPrefix, c.Prefix) }
+
+// Name returns a name of the key that does not change when it is rotated, for budgets and positions: the prefix of its
+// first text.
+func (c *Caller) Name() string { return cmp.Or(c.FirstPrefix, c.Prefix) }
 
 // Can reports whether the caller has the scope. AnyScope is satisfied by any scope.
 func (c *Caller) Can(s Scope) bool {

@@ -39,7 +39,7 @@ type Store interface {
 
 // List is a list as one API key walks it.
 type List struct {
-	Key string // the key's prefix
+	Key string // the key's name (domain.Caller.Name)
 	// Name identifies the operation, its path and its filters.
 	Name string
 }
@@ -63,7 +63,7 @@ func (f *Facade) beginPage(ctx context.Context, route string, o op.Declaration, 
 	}
 	sum := sha256.Sum256([]byte(text))
 	w := walk{pageRequest: page, list: List{
-		Key:  domain.CallerFrom(ctx).Prefix,
+		Key:  domain.CallerFrom(ctx).Name(),
 		Name: route + "/" + base64.RawURLEncoding.EncodeToString(sum[:]),
 	}}
 

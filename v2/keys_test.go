@@ -21,7 +21,7 @@ func TestRevocation(t *testing.T) {
 	w := newWorld(t, v2test.Options{})
 	key := w.NewKey(w.tenant, bothScopes, nil)
 	w.Get("/v2/clients", key).Want(200)
-	if err := w.DB.RevokeKey(t.Context(), key[:13]); err != nil {
+	if _, err := w.DB.RevokeKey(t.Context(), key[:13]); err != nil {
 		t.Fatal(err)
 	}
 	w.Clock.Advance(ginop.KeyMemory - time.Microsecond)
@@ -29,7 +29,7 @@ func TestRevocation(t *testing.T) {
 	w.Clock.Advance(time.Microsecond)
 	checkError(t, w.Get("/v2/clients", key), domain.Unauthorized)
 	checkError(t, w.Get("/v2/clients", key), domain.Unauthorized)
-	if err := w.DB.RevokeKey(t.Context(), key[:13]); !domain.IsCode(err, domain.NotFound) {
+	if _, err := w.DB.RevokeKey(t.Context(), key[:13]); !domain.IsCode(err, domain.NotFound) {
 		t.Errorf("revoked twice: %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func TestOlderKeys(t *testing.T) {
 	w.Exec("UPDATE api_keys SET digest = $1, prefix = $2 WHERE digest = $3", db.KeyDigest(old), old[:11], db.KeyDigest(made))
 	w.Get("/v2/clients", old).Want(200)
 	checkError(t, w.Get("/v2/clients", made[:40]+"00000"), domain.Unauthorized)
-	if err := w.DB.RevokeKey(t.Context(), old[:11]); err != nil {
+	if _, err := w.DB.RevokeKey(t.Context(), old[:11]); err != nil {
 		t.Fatal(err)
 	}
 	w.Clock.Advance(ginop.KeyMemory)

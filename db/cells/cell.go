@@ -59,13 +59,13 @@ type StrayKey struct {
 // which is the cell of the database. Such keys moved here with their partner, or are older than the division into cells
 // and have the other prefix by chance.
 func StrayKeys(ctx context.Context, d *db.DB, cell domain.Cell) ([]StrayKey, error) {
-	return strayKeys(ctx, d, cell, pg.SQL("revoked_at IS NULL"))
+	return strayKeys(ctx, d, cell, pg.SQL("k.revoked_at IS NULL AND NOT t.ended AND (t.until IS NULL OR t.until > ?)", d.Now()))
 }
 
 // strayKeys returns the keys that meet a condition and have the prefix of another cell than cell, the database's.
 func strayKeys(ctx context.Context, d *db.DB, cell domain.Cell, condition pg.Query) (strays []StrayKey, err error) {
 	all, err := pg.All[StrayKey](ctx, d, "read the keys that name other cells", pg.SQL(
-		"SELECT prefix, digest FROM api_keys WHERE ? AND prefix NOT LIKE ? ORDER BY prefix", condition, `papi\_`+cell.Code()+"%"))
+		"SELECT t.prefix, t.digest FROM "+db.KeyTexts+" AS t JOIN api_keys AS k ON k.id = t.key_id WHERE ? AND t.prefix NOT LIKE ? ORDER BY t.prefix", condition, `papi\_`+cell.Code()+"%"))
 	for _, k := range all {
 		if cell.OfKey(k.Prefix) != cell { // a prefix without a code is of the first cell
 			strays = append(strays, k)

@@ -47,6 +47,7 @@ var (
 	references   = regexp.MustCompile(`REFERENCES ([a-z_0-9]+)`)
 	long         = regexp.MustCompile(`^(LOCK|TRUNCATE|CLUSTER|VACUUM FULL|REFRESH|REINDEX)\b`)
 	contracting  = regexp.MustCompile(`^DROP (TABLE|COLUMN|TRIGGER|FUNCTION|TYPE|VIEW)|\bDROP COLUMN|\bRENAME\b|DROP DEFAULT`)
+	setsDefault  = regexp.MustCompile(`ALTER COLUMN \S+ SET DEFAULT`) // of rows that are inserted from then on
 	volatile     = regexp.MustCompile(`DEFAULT [^,]*(clock_timestamp|gen_random_uuid|random|nextval|uuid_v7)\(|\bAS IDENTITY|\) STORED|\b(big|small)?serial\b`)
 	setTimeout   = regexp.MustCompile(`^SET lock_timeout (?:=|TO) 0$`)
 	resetTimeout = regexp.MustCompile(`^RESET lock_timeout$`)
@@ -177,7 +178,7 @@ func (m *migration) alter(what, statement string) {
 			"a constraint of a new column reads the whole table; add it NOT VALID"},
 		{regexp.MustCompile(`ALTER COLUMN \S+ (SET DATA )?TYPE`).MatchString(what), "it may write the table anew; add a column"},
 		{strings.Contains(what, "SET NOT NULL"), "it reads the whole table; add a CHECK (… IS NOT NULL) NOT VALID"},
-		{volatile.MatchString(what), "it writes the table anew; a default must be a constant"},
+		{!setsDefault.MatchString(what) && volatile.MatchString(what), "it writes the table anew; a default must be a constant"},
 		{strings.Contains(what, "VALIDATE CONSTRAINT") && m.unchecked && !m.noTx,
 			"the lock of ADD CONSTRAINT lasts meanwhile; VALIDATE CONSTRAINT stands in a later file"},
 		{!strings.Contains(what, "VALIDATE CONSTRAINT") && m.noTx && !m.patient, "others wait behind it; RESET lock_timeout comes before it"},

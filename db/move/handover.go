@@ -215,11 +215,16 @@ func (m *Move) checkEqual(source, target side, o ownedIDs) error {
 	return m.checkCatalogues(source, target, o)
 }
 
-// activate makes the new cell serve the partner: positions of events continue after the positions of the old cell,
+// activate makes the new cell serve the partner: positions and numbers of events continue after those of the old
+// cell,
 // cursors and links of the old cell are accepted, the partner's keys no longer count as moved, leases of the old cell's
 // processes end, and the processes of the new cell are notified.
 func (m *Move) activate(source, target side, c cellPair) error {
 	head, err := pg.One[int64](source.ctx, m.From, "read the head of the events", pg.SQL("SELECT position FROM event_head"))
+	if err != nil {
+		return err
+	}
+	number, err := pg.One[int64](source.ctx, m.From, "read the last number of events", pg.SQL("SELECT last_value FROM event_numbers"))
 	if err != nil {
 		return err
 	}
@@ -235,6 +240,8 @@ func (m *Move) activate(source, target side, c cellPair) error {
 	}
 	for _, q := range []pg.Query{
 		pg.SQL("UPDATE event_head SET position = ? WHERE position < ?0", head),
+		// Beyond the numbers that other transactions draw at the same moment.
+		pg.SQL("SELECT setval('event_numbers', greatest(?::bigint, nextval('event_numbers')) + 1000000)", number),
 		pg.SQL("DELETE FROM moved_keys WHERE partner_id = ?", m.Partner),
 		pg.SQL("UPDATE moves SET step = ?1, moved_at = clock_timestamp() WHERE partner_id = ?0", m.Partner, Active),
 		// The leases are held by processes of the old cell, which cannot end them in this database.
@@ -304,7 +311,8 @@ func (m *Move) detach(ctx context.Context) error {
 		}
 		for _, q := range []pg.Query{
 			pg.SQL(`INSERT INTO moved_keys (digest, prefix, cell, partner_id)
-				SELECT k.digest, k.prefix, m.cell, k.partner_id FROM api_keys AS k JOIN moves AS m ON m.partner_id = k.partner_id
+				SELECT t.digest, t.prefix, m.cell, k.partner_id FROM `+db.KeyTexts+` AS t JOIN api_keys AS k ON k.id = t.key_id
+				JOIN moves AS m ON m.partner_id = k.partner_id
 				WHERE k.partner_id = ? ON CONFLICT (digest) DO UPDATE SET cell = excluded.cell`, m.Partner),
 			pg.SQL("SELECT pg_notify(?, '')", db.MovesChannel),
 		} {

@@ -180,6 +180,10 @@ func (w *world) something() {
 		"INSERT INTO events (client_id, id, type, created_at) SELECT id, uuid_v7(now()), 'client.created', now() FROM clients",
 		`INSERT INTO idempotency_records (key_id, idempotency_key, request_hash, status, body, created_at, seal_id, sealed_body)
 			SELECT id, 'once', 'hash', 201, '', now(), uuid_v7(now()), 'sealed' FROM api_keys`,
+		`INSERT INTO replaced_keys (key_id, place, prefix, digest, until)
+			SELECT id, 1, 'papi_00' || left(md5(id::text), 6), digest || 'old'::bytea, now() + interval '7 days' FROM api_keys`,
+		`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
+			SELECT now(), k.partner_id, k.id, r.prefix, 'users.create', 'POST', '/v2/users', 'r' FROM api_keys AS k JOIN replaced_keys AS r ON r.key_id = k.id`,
 		`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
 			SELECT now(), partner_id, id, prefix, 'users.create', 'POST', '/v2/users', 'r' FROM api_keys, generate_series(1, 3)`,
 		`INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
@@ -296,6 +300,9 @@ func (w *world) moved() {
 	head := "SELECT position FROM event_head"
 	if was, is := value[int](w, w.From, head), value[int](w, w.To, head); is < was {
 		w.t.Errorf("events go on after %d, not %d", is, was)
+	}
+	if was, is := value[int](w, w.From, "SELECT last_value FROM event_numbers"), value[int](w, w.To, "SELECT nextval('event_numbers')"); is <= was {
+		w.t.Errorf("the numbers of events go on with %d, not after %d", is, was)
 	}
 }
 

@@ -71,6 +71,9 @@ func TestMove(t *testing.T) {
 	if a, b, c := fromCells.Elsewhere("pk_demo_all", digest), toCells.Elsewhere("pk_demo_all", digest), before.Elsewhere("pk_demo_all", digest); a != "01" || b != "" || c != "" {
 		t.Errorf("the old cell says %q, the new one %q, or %q where it had not heard", a, b, c)
 	}
+	if old := slices.Concat(digest, []byte("old")); !fromCells.Left(old) || toCells.Left(old) {
+		t.Error("the old cell does not know that the replaced texts of keys left it")
+	}
 	if !fromCells.Left(digest) || toCells.Left(digest) || fromCells.Left(db.KeyDigest("pk_demo_other")) {
 		t.Error("the old cell does not know which keys left it")
 	}

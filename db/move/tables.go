@@ -36,6 +36,7 @@ const (
 var tables = slices.Concat([]table{
 	{name: "partners", rows: "t.id = $partner", last: true},
 	{name: "api_keys", rows: ofPartner, last: true},
+	{name: "replaced_keys", rows: ofKeys, last: true},
 	{name: "clients", rows: "t.id = ANY($clients)", last: true},
 	{name: "api_key_clients", rows: ofKeys, last: true},
 	{name: "client_risks", rows: ofClients},
@@ -92,7 +93,8 @@ func readOwnedIDs(ctx context.Context, d *db.DB, partner domain.PartnerID) (owne
 			ARRAY(SELECT id::text FROM clients WHERE partner_id = ?0 ORDER BY id) AS clients,
 			ARRAY(SELECT id::text FROM api_keys WHERE partner_id = ?0 ORDER BY id) AS keys,
 			ARRAY(SELECT id::text FROM webhooks WHERE partner_id = ?0 ORDER BY id) AS webhooks,
-			ARRAY(SELECT prefix FROM api_keys WHERE partner_id = ?0 ORDER BY prefix) || ?1::text AS prefixes`,
+			ARRAY(SELECT t.prefix FROM `+db.KeyTexts+` AS t JOIN api_keys AS k ON k.id = t.key_id
+				WHERE k.partner_id = ?0 ORDER BY t.prefix) || ?1::text AS prefixes`,
 		partner, domain.CommandActor))
 }
 

@@ -247,7 +247,10 @@ type revokeKeyCmd struct {
 func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
 		entry := &domain.AuditEntry{Operation: "keys revoke", Object: database.KeyObject(c.Prefix), Fields: []string{"revoked_at"}}
-		err = database.RunAudited(ctx, d, entry, func(ctx context.Context) error { return d.RevokeKey(ctx, c.Prefix) })
+		err = database.RunAudited(ctx, d, entry, func(ctx context.Context) error {
+			_, err := d.RevokeKey(ctx, c.Prefix)
+			return err
+		})
 		if err != nil {
 			if domain.IsCode(err, domain.NotFound) {
 				return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them",

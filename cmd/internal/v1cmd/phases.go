@@ -147,22 +147,24 @@ func (c *phaseV1Cmd) printHints(r retirement) {
 	}
 }
 
-// findKey returns the key with the prefix; an error if there is none.
+// findKey returns the key that has, or had, a text with the prefix; an error if there is none.
 func findKey(keys []db.Key, prefix string) (db.Key, error) {
 	for _, k := range keys {
-		if k.Prefix == prefix {
+		if k.Has(prefix) {
 			return k, nil
 		}
 	}
 	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
 }
 
-// findKeyByPrefix returns the key whose prefix is start or, without one, the only key whose prefix begins with start.
+// findKeyByPrefix returns the key with the prefix start or, without one, the only key with a prefix that begins with
+// start.
 // It is for commands that change nothing.
 func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	var found []db.Key
 	for _, k := range keys {
-		if strings.HasPrefix(k.Prefix, start) {
+		begins := func(prefix string) bool { return strings.HasPrefix(prefix, start) }
+		if begins(k.Prefix) || slices.ContainsFunc(k.Replaced, begins) {
 			found = append(found, k)
 		}
 	}

@@ -82,7 +82,7 @@ func (e *Edge) allowLookup(c *gin.Context) bool {
 
 // chargeKey counts a request against the budget of a caller's key.
 func (e *Edge) chargeKey(ctx context.Context, caller *domain.Caller) budget {
-	return e.budgets.charge(ctx, "key/"+caller.Prefix, e.Limits.PerKey)
+	return e.budgets.charge(ctx, "key/"+caller.Name(), e.Limits.PerKey)
 }
 
 // addressOf returns the remote address of a request; empty if it is unknown.

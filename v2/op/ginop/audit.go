@@ -44,7 +44,7 @@ func (e *Edge) auditWrite(
 
 		caller := domain.CallerFrom(ctx)
 		entry := domain.AuditEntry{
-			Partner: caller.Partner, Key: caller.Key, Prefix: caller.Prefix, Address: request.address,
+			Partner: caller.Partner, Key: caller.Key, Prefix: caller.Used(), Address: request.address,
 			Operation: o.Meta().ID, Method: request.method, Path: request.path, RequestID: request.id,
 		}
 		entry.Client, entry.User = o.Input().Subject(in)

@@ -43,7 +43,7 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	status := c.Writer.Status()
 	ctx := c.Request.Context()
 	caller := domain.CallerFrom(ctx)
-	key := caller.Prefix
+	key := caller.Used()
 	for _, watch := range e.watchers {
 		answered := Answered{Surface: s.prefix[1:], Operation: operation, Status: status, UserAgent: c.Request.UserAgent()}
 		if key != "" {

@@ -107,7 +107,7 @@ func (e *Edge) Count(ctx context.Context) error {
 // CountMessage counts a message that runs no operation, against a separate budget of ctx's caller, as large as the
 // key's; RateLimited if it is used up.
 func (e *Edge) CountMessage(ctx context.Context) error {
-	state := e.budgets.charge(ctx, "messages/"+domain.CallerFrom(ctx).Prefix, e.Limits.PerKey)
+	state := e.budgets.charge(ctx, "messages/"+domain.CallerFrom(ctx).Name(), e.Limits.PerKey)
 	if state.exceeded() {
 		return e.budgets.refusal(state, "that run no operation, with this key")
 	}

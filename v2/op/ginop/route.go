@@ -202,7 +202,7 @@ func peekBody(c *gin.Context) ([]byte, error) {
 
 // budgetName returns the name of the budget of a caller, an operation and a client.
 func budgetName(ctx context.Context, o op.Operation, client domain.ClientID) string {
-	return "client/" + domain.CallerFrom(ctx).Prefix + "/" + o.Meta().ID + "/" + client.String()
+	return "client/" + domain.CallerFrom(ctx).Name() + "/" + o.Meta().ID + "/" + client.String()
 }
 
 // clientLimit returns how many calls of an operation a minute each key may make for one client. Tests raise the factor.
