@@ -18,6 +18,9 @@ type OutboxEvent struct {
 	domain.Event
 	// Object is the UUID of the event's object; zero if that is the client or the user.
 	Object uuid.UUID
+	// Number is its place in the order in which events are written (event_numbers); 0 for one from before there were
+	// numbers.
+	Number int64
 	// RecordedAt is the time at which it was inserted, by the clock of the database server.
 	RecordedAt time.Time
 

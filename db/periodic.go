@@ -355,12 +355,9 @@ func (d *DB) drop(ctx context.Context, name string, statement pg.Query) error {
 	}
 }
 
-// deletedFor bounds the time after the deletion of a subscription in which it may still get deliveries, inserted by a
-// transaction with an older snapshot.
-const deletedFor = time.Hour
-
-// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, in batches. It forgets a subscription deletedFor
-// after its deletion: then no more deliveries can come. It is idempotent, and must not be called in a transaction.
+// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, in batches, and then forgets the subscriptions. No
+// more deliveries can come: the transaction that inserts them holds a lock on the subscription that its deletion waits
+// for. DropDeletedWebhooks is idempotent, and must not be called in a transaction.
 func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
 	if err != nil {
@@ -375,8 +372,8 @@ func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 		}
 	}
 	return pg.Run(ctx, d, "forget deleted webhooks", pg.SQL(`
-		DELETE FROM deleted_webhooks AS g WHERE g.id = ANY(?::uuid[]) AND g.deleted_at < clock_timestamp() - ?::interval
-			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook_id = g.id)`, pg.IDs(ids), deletedFor))
+		DELETE FROM deleted_webhooks AS g WHERE g.id = ANY(?::uuid[])
+			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook_id = g.id)`, pg.IDs(ids)))
 }
 
 // RescoreClient recomputes the scores of a client's users, one batch per transaction.

@@ -77,6 +77,34 @@ func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	return WebhookDisabledMail, n
 }
 
+// WebhookKeyEnd is the data of an email about a subscription that is disabled because its key ended.
+type WebhookKeyEnd struct {
+	ID  WebhookID
+	URL string
+	// Reason is DisabledKeyRevoked or DisabledKeyExpired, At the time of the end, and Prefix that of the key.
+	Reason DisabledReason
+	At     time.Time
+	Prefix string
+}
+
+// Mail returns the content of the email, whose type is WebhookDisabledMail.
+func (e *WebhookKeyEnd) Mail() Notice {
+	ended := "was revoked"
+	if e.Reason == DisabledKeyExpired {
+		ended = "expired"
+	}
+	return Notice{
+		Subject: "Your webhook is disabled", Action: "Read what to do when a key ends", Path: "/docs/guide/webhooks",
+		Paragraphs: []string{
+			fmt.Sprintf("The webhook %s (%s) is disabled and receives no more events. Its API key %s %s on %s.", e.ID, origin(e.URL),
+				e.Prefix, ended, e.At.UTC().Format("2 January 2006, 15:04 UTC")),
+			fmt.Sprintf(`To enable it again, send PATCH /v2/webhooks/%s with {"status": "active"} and another API key that has access to at least the same clients. `+
+				"The webhook continues with that key and the same clients, and receives the events from that moment on.", e.ID),
+			"GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
+		},
+	}
+}
+
 // origin returns the scheme and the host of a URL. Its path and query may contain secrets. It returns "" for an invalid
 // URL.
 func origin(text string) string {

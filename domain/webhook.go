@@ -9,6 +9,8 @@ import (
 const (
 	// MaxWebhooks is how many subscriptions a partner may have (decisions 8.6).
 	MaxWebhooks = 20
+	// MaxWebhookClients is how many clients a subscription may be limited to (decisions 8.6).
+	MaxWebhookClients = 500
 	// MaxWebhookURL is the greatest length of the URL of an endpoint, in characters.
 	MaxWebhookURL = 2000
 	// WebhookDeadline is how long a request to an endpoint may take, with its whole response.
@@ -36,8 +38,7 @@ const SignatureHeader = "X-Service-Signature"
 // WebhookStatus is the status of a subscription. Only active subscriptions get deliveries.
 type WebhookStatus string
 
-// The statuses. A caller pauses a subscription; the service disables it after deliveries failed for WebhookRetryFor, or
-// when the endpoint responds with 410.
+// The statuses. A caller pauses a subscription; the service disables it for a DisabledReason.
 const (
 	WebhookActive   WebhookStatus = "active"
 	WebhookPaused   WebhookStatus = "paused"
@@ -47,7 +48,25 @@ const (
 // Values lists the statuses.
 func (WebhookStatus) Values() []string { return texts(WebhookActive, WebhookPaused, WebhookDisabled) }
 
-// Webhook is a subscription to events. It has the access of the key that created it, limited to Clients.
+// DisabledReason is the reason why the service disabled a subscription (decisions 8.4).
+type DisabledReason string
+
+// The reasons. For 24 hours deliveries failed and none succeeded; the endpoint responded with 410; the key was revoked;
+// the key has expired.
+const (
+	DisabledFailures   DisabledReason = "failures"
+	DisabledGone       DisabledReason = "gone"
+	DisabledKeyRevoked DisabledReason = "key_revoked"
+	DisabledKeyExpired DisabledReason = "key_expired"
+)
+
+// Values lists the reasons.
+func (DisabledReason) Values() []string {
+	return texts(DisabledFailures, DisabledGone, DisabledKeyRevoked, DisabledKeyExpired)
+}
+
+// Webhook is a subscription to events. It has the access of its key, limited to Clients: the key that created it,
+// or the one that took it over after that key had ended.
 type Webhook struct {
 	ID          WebhookID
 	Partner     PartnerID
@@ -57,8 +76,10 @@ type Webhook struct {
 	Clients     []ClientID // empty means all clients that the key may access
 	Description *string
 	Status      WebhookStatus
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	// DisabledReason is why it is disabled. It is nil if it is not, or if release 1.0 disabled it.
+	DisabledReason *DisabledReason
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
 	// LastDeliveryAt is when a delivery last succeeded.
 	LastDeliveryAt *time.Time
 	// FailingSince is the time of the first of the consecutive failures; nil for none.

@@ -130,12 +130,13 @@ var conflicts = []conflict{
 		w.Exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", hook)
 		return attempt{at: at}
 	}},
-	{"webhooks.deliveries.redeliver", "the API key that the webhook was created with is revoked", nil, func(w *world) attempt {
-		at, hook, _ := w.deliver()
-		revoked := w.NewKey(w.tenant, bothScopes, nil)
-		w.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(revoked))
-		w.Exec("UPDATE webhooks SET key_id = (SELECT id FROM api_keys WHERE digest = $2) WHERE id = $1", hook, db.KeyDigest(revoked))
-		return attempt{at: at}
+	{"webhooks.deliveries.redeliver", "the API key of this webhook was revoked", nil, (*world).endKey},
+	{"webhooks.secret", "the API key of this webhook was revoked", nil, (*world).endKey},
+	{"webhooks.test", "the API key of this webhook was revoked", nil, (*world).endKey},
+	{"webhooks.update", "the API key of this webhook was revoked", nil, func(w *world) attempt {
+		a := w.endKey()
+		a.body = map[string]any{"status": "paused"}
+		return a
 	}},
 }
 
@@ -145,6 +146,8 @@ var otherConflicts = []string{
 	"a partner with this name already exists", "the partner is archived", "the partner is archived already",
 	"clients of the partner were created meanwhile", "the partner is not archived",
 	"this email is already an admin of this partner", "the client is connected to another directory",
+	// Of a webhook that is handed over: TestTakeOver.
+	"the webhook cannot keep the clients of its former key",
 	// Of a process without the side that delivers.
 	"this process of the service reaches no endpoints of webhooks",
 }
@@ -165,6 +168,15 @@ func (w *world) operation(id string) op.Operation {
 func (w *world) deliver() (at ids, hook domain.WebhookID, delivery domain.DeliveryID) {
 	hook, delivery = subscribe(w.Harness, w.Client(w.tenant, fmt.Sprint("Client ", w.sampled.Add(1))).ID)
 	return ids{"webhook_id": hook.String(), "delivery_id": delivery.String()}, hook, delivery
+}
+
+// endKey adds a webhook with a delivery, whose key is revoked.
+func (w *world) endKey() attempt {
+	at, hook, _ := w.deliver()
+	revoked := w.NewKey(w.tenant, bothScopes, nil)
+	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(revoked))
+	w.Exec("UPDATE webhooks SET key_id = (SELECT id FROM api_keys WHERE digest = $2) WHERE id = $1", hook, db.KeyDigest(revoked))
+	return attempt{at: at}
 }
 
 // endedSend ends a scheduled simulation with the status.

@@ -117,6 +117,9 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	if err != nil {
 		return err
 	}
+	if err := checkKeyEnd(ctx, h); err != nil {
+		return err
+	}
 	secrets, err := a.decryptSecrets(ctx, h)
 	if err != nil {
 		return err

@@ -71,10 +71,8 @@ func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInp
 	if err != nil {
 		return err
 	}
-	if in.Body.ClientIDs.Given {
-		if err := a.checkWebhookClients(ctx, h.Key, in.Body.ClientIDs.Value); err != nil {
-			return err
-		}
+	if err := a.checkWebhookUpdate(ctx, h, in); err != nil {
+		return err
 	}
 	if !in.Body.URL.Given {
 		return nil
@@ -88,19 +86,50 @@ func (a *API) updateWebhook(ctx context.Context, in *api.UpdateWebhookInput) (ou
 		if err != nil {
 			return err
 		}
-		if in.Body.ClientIDs.Given { // checked again: prepare had no transaction
-			if err := a.checkWebhookClients(ctx, h.Key, in.Body.ClientIDs.Value); err != nil {
-				return err
-			}
+		before := h.Webhook
+		if err := a.checkWebhookUpdate(ctx, h, in); err != nil { // again: prepare had no transaction
+			return err
 		}
 		updated, changed := applyWebhookUpdate(h.Webhook, in)
-		if changed {
-			err = outbox.UpdateWebhook(ctx, c, h.Webhook, &updated)
+		if changed || h.Key != before.Key {
+			err = outbox.UpdateWebhook(ctx, c, before, &updated)
 		}
 		out = new(webhookOf(updated))
 		return err
 	})
 	return out, err
+}
+
+// checkWebhookUpdate checks an update of a subscription against its key. If the key has ended, the update must set the
+// status to active: the subscription then is the caller's key's, with the access that it had, and h has that key and its
+// clients (decisions 8.4). An empty client_ids does not widen it, because the update may repeat what the caller has
+// read.
+func (a *API) checkWebhookUpdate(ctx context.Context, h *outbox.Webhook, in *api.UpdateWebhookInput) error {
+	end, err := h.KeyEnd(ctx)
+	if err != nil {
+		return err
+	}
+	clients := &in.Body.ClientIDs
+	if end != "" {
+		status := in.Body.Status
+		if !status.Given || domain.WebhookStatus(status.Value) != domain.WebhookActive || h.Key == domain.CallerFrom(ctx).Key {
+			return outbox.ErrKeyEnded(h.ID, end)
+		}
+		clients.Given = clients.Given && len(clients.Value) > 0
+		tooMany, err := h.TakeOver(ctx)
+		if err != nil {
+			return err
+		}
+		if tooMany && !clients.Given {
+			return domain.ErrConflict(h.ID.Noun(), "the webhook cannot keep the clients of its former key, as a list has from 1 to 500: "+
+				"name the clients that it continues with in client_ids",
+				domain.FieldError{Field: "client_ids", Message: "must name the clients that the webhook continues with"})
+		}
+	}
+	if clients.Given {
+		return a.checkWebhookClients(ctx, h.Key, clients.Value)
+	}
+	return nil
 }
 
 // applyWebhookUpdate returns the subscription with the requested changes, and whether they change it.
@@ -125,6 +154,15 @@ func applyList[T comparable](p domain.Optional[[]T], target *[]T) bool {
 	return true
 }
 
+// checkKeyEnd returns Conflict if the subscription's key has ended.
+func checkKeyEnd(ctx context.Context, h *outbox.Webhook) error {
+	end, err := h.KeyEnd(ctx)
+	if err == nil && end != "" {
+		err = outbox.ErrKeyEnded(h.ID, end)
+	}
+	return err
+}
+
 func (a *API) deleteWebhook(ctx context.Context, in *api.DeleteWebhookInput) (*op.NoContent, error) {
 	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
@@ -140,6 +178,9 @@ func (a *API) replaceWebhookSecret(ctx context.Context, in *api.ReplaceWebhookSe
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		h, err := outbox.LockWebhook(ctx, c, in.Path.WebhookID)
 		if err != nil {
+			return err
+		}
+		if err := checkKeyEnd(ctx, h); err != nil {
 			return err
 		}
 		secret, sealed, err := a.newSecret(h.ID)

@@ -17,6 +17,8 @@ type EndingKey struct {
 	Prefix, Name string
 	Partner      string // the partner's name
 	ExpiresAt    time.Time
+	// Webhooks are the subscriptions that end with the key.
+	Webhooks []domain.WebhookID `bun:"webhooks,array"`
 }
 
 // EndingKeys returns the first MostEndingKeys keys that expire within domain.KeyEndsSoon, sorted by that time. It
@@ -25,7 +27,10 @@ type EndingKey struct {
 func EndingKeys(ctx context.Context, d *db.DB) ([]EndingKey, error) {
 	now := d.Now()
 	return pg.All[EndingKey](ctx, d, "find keys that end soon", pg.SQL(`
-		SELECT k.prefix, k.name, p.name AS partner, k.expires_at FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id
+		SELECT k.prefix, k.name, p.name AS partner, k.expires_at, ARRAY(
+				SELECT w.id FROM webhooks AS w WHERE w.partner_id = k.partner_id AND w.key_id = k.id AND w.status <> 'disabled'
+				ORDER BY w.created_at, w.id) AS webhooks
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id
 		WHERE k.revoked_at IS NULL AND NOT k.demo AND k.expires_at > ? AND k.expires_at <= ?
 			AND k.partner_id NOT IN (`+partnersElsewhere+`)
 		ORDER BY k.expires_at, k.id LIMIT ?`, now, now.Add(domain.KeyEndsSoon), MostEndingKeys))

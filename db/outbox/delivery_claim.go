@@ -16,7 +16,7 @@ import (
 // sends the request without a transaction, and marks the row if it still holds the lease. The next claim takes over an
 // expired lease.
 //
-// A delivery that a caller makes again gets a new queued_at, first_try_at NULL, and is due at once.
+// A delivery that a caller makes again gets a new number and queued_at, first_try_at NULL, and is due at once.
 
 // DueWebhook is a subscription with deliveries that are due.
 type DueWebhook struct {
@@ -71,7 +71,8 @@ const (
 
 // ClaimDeliveries leases due deliveries for the duration life: of each subscription as many as choose returns. choose
 // gets the active subscriptions with due deliveries whose key is neither revoked nor expired. It must not use the
-// database. Waiting deliveries of other subscriptions are dropped, with a reason.
+// database. If the key has expired, the deliveries wait until FollowKeys has disabled the subscription. Waiting
+// deliveries of other subscriptions are dropped, with a reason.
 //
 // Subscriptions take turns, starting at the position of turns. Each transaction passes choose up to n subscriptions.
 // The claim ends when deliveries were leased or dropped, after all subscriptions, or after maxParts transactions. So
@@ -168,6 +169,19 @@ func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []strin
 		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`, pg.IDs(ids), reasons, dropDeliveries, d.Now()))
 }
 
+// mostAhead bounds how far ahead a waiting delivery is due, or its lease ends: more than the longest pause of a retry.
+const mostAhead = 3 * time.Hour
+
+// PullDeliveries makes waiting deliveries due now that are due later than any retry: the clock was ahead when they were
+// queued, and was set back. It is background work, for all subscriptions.
+func PullDeliveries(ctx context.Context, d *db.DB) error {
+	now := d.Now()
+	return pg.Run(ctx, d, "pull deliveries that are due too late", pg.SQL(`
+		UPDATE webhook_deliveries AS d SET due_at = ?0, lease = NULL
+		FROM webhooks AS w WHERE d.webhook_id = w.id AND d.status = 'waiting' AND d.due_at > ?1
+			AND w.partner_id NOT IN (`+db.SuspendedPartners+`)`, now, now.Add(mostAhead)))
+}
+
 // leasedDelivery is a delivery that lease has leased or, if Kept is false, dropped.
 type leasedDelivery struct {
 	DeliveryLease
@@ -202,14 +216,15 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 	rows, err := pg.All[leasedDelivery](ctx, d, "claim deliveries", pg.SQL(`
 		WITH due AS MATERIALIZED (
 			SELECT d.webhook_id, d.id, p.n, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.due_at) AS turn,
-				CASE WHEN d.queued_at < w.active_since THEN 'the subscription was not active meanwhile'
+				CASE WHEN CASE WHEN d.number IS NULL THEN d.queued_at < w.active_since ELSE d.number < w.active_from END
+						THEN 'the subscription was not active meanwhile'
 					WHEN NOT `+withinAccess("d.client_id")+` THEN 'the client is no longer within the access of the subscription'
 					WHEN NOT EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND c.archived_at IS NULL)
 						THEN 'the client was archived'
 				END AS reason
 			FROM unnest(@ids::uuid[], @counts::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id
 			JOIN api_keys AS k ON k.id = w.key_id CROSS JOIN LATERAL (
-				SELECT d.webhook_id, d.id, d.client_id, d.queued_at, d.due_at FROM webhook_deliveries AS d
+				SELECT d.webhook_id, d.id, d.client_id, d.number, d.queued_at, d.due_at FROM webhook_deliveries AS d
 				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= @now
 				ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED
 			) AS d

@@ -165,9 +165,11 @@ func noteOutcomes(
 	failing, err := pg.All[failingWebhook](ctx, c, "note outcomes of deliveries", pg.SQL(`
 		WITH seen AS (
 			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
-				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at) IS NOT TRUE THEN w.failing_since END, -- no success ended it
+				-- A time ahead of the clock, which was set back, was before this success.
+				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at OR w.failing_since > @now AND o.succeeded_at IS NOT NULL) IS NOT TRUE
+						THEN w.failing_since END, -- no success ended it
 					-- a failure before the last success does not count
-					CASE WHEN (o.failed_at <= w.last_delivery_at) IS NOT TRUE THEN o.failed_at END) AS failing_since
+					CASE WHEN (o.failed_at <= w.last_delivery_at AND w.last_delivery_at <= @now) IS NOT TRUE THEN o.failed_at END) AS failing_since
 			FROM unnest(@ids::uuid[], @succeeded::timestamptz[], @failed::timestamptz[], @gone::boolean[])
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id
 		), judged AS (
@@ -177,6 +179,7 @@ func noteOutcomes(
 			UPDATE webhooks AS w SET last_delivery_at = greatest(w.last_delivery_at, j.succeeded_at),
 				failing_since = j.failing_since,
 				status = CASE WHEN j.disabled THEN 'disabled' ELSE w.status END,
+				disabled_reason = CASE WHEN NOT j.disabled THEN w.disabled_reason WHEN j.gone THEN @goneReason ELSE @failuresReason END,
 				updated_at = CASE WHEN j.disabled THEN greatest(w.updated_at, @now) ELSE w.updated_at END
 			FROM judged AS j WHERE w.id = j.id
 		)
@@ -186,7 +189,7 @@ func noteOutcomes(
 		pg.Named{
 			"ids": ids, "succeeded": succeeded, "failed": failed, "gone": gone, "now": c.At,
 			"latestToDisable": toDisable, "latestToMail": toMail,
-			"failingMail": domain.WebhookFailingMail,
+			"failingMail": domain.WebhookFailingMail, "goneReason": domain.DisabledGone, "failuresReason": domain.DisabledFailures,
 		}))
 	var mails []domain.PartnerMail
 	for _, w := range failing {

@@ -40,24 +40,19 @@ type waitingWebhook struct {
 	UnderWay int
 	// Reason is why its deliveries are dropped; nil if they are not.
 	Reason *string
-	// Suspended reports whether its partner is suspended (db.SuspendedPartners), or its key has expired by a clock that is
-	// not trusted: its deliveries wait.
-	Suspended bool
-	Wrapped   bool
+	// Held reports whether its deliveries wait: its partner is suspended (db.SuspendedPartners), or its key has expired.
+	Held    bool
+	Wrapped bool
 	// Step is the number of subscriptions read up to this one, and Found how many of them have due deliveries.
 	Step, Found int
 }
 
 // next reads the next subscriptions of the round, each with one search of the index of waiting deliveries, until n have
-// due deliveries, n+deliverySteps were read, or the round is over, and moves the round on. It returns those whose
-// partners are not suspended. Their Reason, if set, is why their waiting deliveries are to be dropped. UnderWay counts
+// due deliveries, n+deliverySteps were read, or the round is over, and moves the round on. It returns those that
+// are not held. Their Reason, if set, is why their waiting deliveries are to be dropped. UnderWay counts
 // the tries in progress of those with due deliveries.
 func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]waitingWebhook, error) {
 	steps := n + deliverySteps
-	trusted, err := d.ClockTrusted(ctx, now)
-	if err != nil {
-		return nil, err
-	}
 	visited, err := pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
 		WITH RECURSIVE walk (webhook_id, due_at, step, found, wrapped) AS (
 			SELECT @at::uuid, NULL::timestamptz, 0, 0, @wrapped::boolean
@@ -67,11 +62,11 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 			WHERE w.step < @steps::integer AND w.found < @n::integer
 		)
 		SELECT w.id, w.failing_since IS NOT NULL AS failing, walk.due_at, leased.under_way, walk.wrapped, walk.step, walk.found,
-			w.partner_id IN (`+db.SuspendedPartners+`) OR NOT @trusted::boolean AND (k.expires_at <= @now) IS TRUE AS suspended,
+			(w.partner_id IN (`+db.SuspendedPartners+`) OR w.status = 'active' AND k.revoked_at IS NULL AND k.expires_at <= @now) IS TRUE AS held,
 			CASE WHEN w.status = 'paused' THEN 'the subscription was paused'
-				WHEN w.status = 'disabled' THEN 'the subscription was disabled'
 				WHEN k.revoked_at IS NOT NULL THEN 'the API key of the subscription was revoked'
-				WHEN k.expires_at <= @now AND @trusted THEN 'the API key of the subscription has expired'
+				WHEN w.status = 'disabled' AND w.disabled_reason = 'key_expired' THEN 'the API key of the subscription has expired'
+				WHEN w.status = 'disabled' THEN 'the subscription was disabled'
 			END AS reason
 		FROM walk JOIN webhooks AS w ON w.id = walk.webhook_id JOIN api_keys AS k ON k.id = w.key_id
 		CROSS JOIN LATERAL (
@@ -82,7 +77,7 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 		) AS leased
 		WHERE walk.step > 0 ORDER BY walk.step`, pg.Named{
 		"at": r.at, "wrapped": r.wrapped, "began": r.began, "now": now, "steps": steps, "n": n,
-		"maxConcurrentTries": domain.MaxConcurrentTries, "trusted": trusted,
+		"maxConcurrentTries": domain.MaxConcurrentTries,
 	}))
 	if err != nil || len(visited) == 0 {
 		r.exhausted = err == nil // nothing is left
@@ -90,5 +85,5 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 	}
 	last := visited[len(visited)-1]
 	r.at, r.wrapped, r.exhausted = last.ID, last.Wrapped, last.Step < steps && last.Found < n // within both limits
-	return slices.DeleteFunc(visited, func(w waitingWebhook) bool { return w.Suspended }), nil
+	return slices.DeleteFunc(visited, func(w waitingWebhook) bool { return w.Held }), nil
 }

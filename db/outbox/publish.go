@@ -78,14 +78,19 @@ func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (P
 }
 
 // waitingEvents is the condition that an event is to be published at the time ?0: it is not postponed, it is of one of
-// the types ?1, and its client is not suspended.
-const waitingEvents = "(e.postponed_until IS NULL OR e.postponed_until <= ?0) AND e.type = ANY(?1::text[])" +
+// the types ?1, and its client is not suspended. An event that is postponed for longer than PostponeEvent was postponed
+// before the clock was set back.
+const waitingEvents = "(e.postponed_until BETWEEN ?0 AND ?0 + interval '10 minutes') IS NOT TRUE AND e.type = ANY(?1::text[])" +
 	" AND e.client_id NOT IN (" + db.SuspendedClients + ")"
+
+// writtenOrder is the order in which events were written. It does not depend on a clock, except of events that were
+// written before they had numbers, which come first.
+const writtenOrder = "number NULLS FIRST, recorded_at, id"
 
 // EventsWait reports whether events wait to be published. It reads index entries up to the first such event.
 func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 	return pg.One[bool](ctx, d, "look for events", pg.Prepared(pg.SQL(
-		"SELECT EXISTS (SELECT 1 FROM (SELECT * FROM events ORDER BY recorded_at, id) AS e WHERE "+waitingEvents+")",
+		"SELECT EXISTS (SELECT 1 FROM (SELECT * FROM events ORDER BY "+writtenOrder+") AS e WHERE "+waitingEvents+")",
 		d.Now(), domain.EventTypes))) // ?0 and ?1 of waitingEvents
 }
 
@@ -94,9 +99,9 @@ func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) {
 	return pg.All[db.OutboxEvent](ctx, d, "take events", pg.SQL(`
 		SELECT e.id, e.type, e.client_id AS client, coalesce(e.user_id, ?3) AS "user", coalesce(e.object_id, ?3) AS object,
-			e.created_at AS at, e.recorded_at,
+			e.created_at AS at, coalesce(e.number, 0) AS number, e.recorded_at,
 			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner
-		FROM events AS e WHERE `+waitingEvents+` ORDER BY e.recorded_at, e.id LIMIT ?2`,
+		FROM events AS e WHERE `+waitingEvents+` ORDER BY `+writtenOrder+` LIMIT ?2`,
 		d.Now(), domain.EventTypes, n, uuid.Nil)) // the first two are of waitingEvents
 }
 
@@ -131,7 +136,7 @@ func publish(ctx context.Context, d *db.DB, head int64, taken []db.OutboxEvent, 
 // publishedColumns holds new rows of published_events by column. head is the position of the last row.
 type publishedColumns struct {
 	head                   int64
-	positions              []int64
+	positions, numbers     []int64
 	partners, clients, ids [][16]byte
 	types                  []domain.EventType
 	createdAt, recordedAt  []time.Time
@@ -140,7 +145,7 @@ type publishedColumns struct {
 
 func (b *publishedColumns) add(e db.OutboxEvent, body string) {
 	b.head++
-	b.positions = append(b.positions, b.head)
+	b.positions, b.numbers = append(b.positions, b.head), append(b.numbers, e.Number)
 	b.partners, b.clients, b.ids = append(b.partners, *e.Partner), append(b.clients, e.Client), append(b.ids, e.ID)
 	b.types, b.bodies = append(b.types, e.Type), append(b.bodies, body)
 	b.createdAt, b.recordedAt = append(b.createdAt, e.At), append(b.recordedAt, e.RecordedAt)
@@ -148,27 +153,33 @@ func (b *publishedColumns) add(e db.OutboxEvent, body string) {
 
 // publishSQL inserts the rows of the arrays into published_events, deletes the events with @takenAt and @takenIDs from
 // events, sets the head to @head, inserts deliveries, and returns their number. Subscriptions are locked against
-// deletion until the commit, and have the current access of their keys (decisions 8.2). If the clock is not @trusted, a
-// key that has expired by it counts: the deliveries wait.
+// deletion until the commit, and have the current access of their keys (decisions 8.2).
+//
+// A subscription gets what is published while it is active, except events that were written before it was last
+// activated again: these happened while it was not active. Their order is that of event_numbers, so a clock that steps
+// loses no event. Events from before there were numbers are compared by time, as 1.0 does. A subscription whose key has
+// expired gets deliveries too, until FollowKeys disables it: they wait, and are dropped then (see round.next).
 const publishSQL = `
 	WITH batch AS MATERIALIZED (
 		SELECT * FROM unnest(@positions::bigint[], @partners::uuid[], @clients::uuid[], @ids::uuid[], @types::text[], @createdAt::timestamptz[],
-			@recordedAt::timestamptz[], @bodies::text[]) AS b (position, partner_id, client_id, id, type, created_at, recorded_at, body)
+			@numbers::bigint[], @recordedAt::timestamptz[], @bodies::text[])
+			AS b (position, partner_id, client_id, id, type, created_at, number, recorded_at, body)
 	), published AS (
 		INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		SELECT partner_id, position, client_id, id, type, created_at, body FROM batch
 	), subscribed AS MATERIALIZED (
-		SELECT w.id, w.partner_id, w.key_id, w.events, w.client_ids, w.active_since, k.all_clients
+		SELECT w.id, w.partner_id, w.key_id, w.events, w.client_ids, w.active_from, w.active_since, k.all_clients
 		FROM webhooks AS w JOIN api_keys AS k ON k.id = w.key_id
 		WHERE w.partner_id IN (SELECT partner_id FROM batch) AND w.status = 'active'
-			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > @now OR NOT @trusted::boolean)
+			AND k.revoked_at IS NULL
 		ORDER BY w.partner_id, w.id FOR KEY SHARE OF w
 	), delivered AS (
 		INSERT INTO webhook_deliveries
 			(webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
 		SELECT w.id, uuid_v7(@now), b.partner_id, b.position, b.client_id, b.id, b.type, @now, @now
 		FROM batch AS b JOIN subscribed AS w ON w.partner_id = b.partner_id
-		WHERE w.active_since <= b.recorded_at AND b.type = ANY(w.events)
+		WHERE CASE WHEN b.number > 0 THEN w.active_from < b.number ELSE w.active_since <= b.recorded_at END
+			AND b.type = ANY(w.events)
 			AND (w.client_ids = '{}' OR b.client_id = ANY(w.client_ids))
 			AND (w.all_clients OR EXISTS (
 				SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = b.client_id))
@@ -184,19 +195,14 @@ const publishSQL = `
 // storePublished stores a batch in one statement: it inserts the rows of b and their webhook deliveries, and deletes
 // the taken events, also those that are not published. It returns the number of deliveries.
 func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *publishedColumns) (deliveries int, err error) {
-	now := d.Now()
-	trusted, err := d.ClockTrusted(ctx, now)
-	if err != nil {
-		return 0, err
-	}
 	at, ids := make([]time.Time, len(taken)), make([][16]byte, len(taken))
 	for i, e := range taken {
 		at[i], ids[i] = e.RecordedAt, e.ID
 	}
 	return pg.One[int](ctx, d, "publish events", pg.SQL(publishSQL, pg.Named{
 		"positions": b.positions, "partners": b.partners, "clients": b.clients, "ids": b.ids, "types": b.types,
-		"createdAt": b.createdAt, "recordedAt": b.recordedAt, "bodies": b.bodies,
-		"takenAt": at, "takenIDs": ids, "head": b.head, "now": now, "trusted": trusted,
+		"createdAt": b.createdAt, "numbers": b.numbers, "recordedAt": b.recordedAt, "bodies": b.bodies,
+		"takenAt": at, "takenIDs": ids, "head": b.head, "now": d.Now(),
 	}))
 }
 

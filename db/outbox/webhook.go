@@ -17,7 +17,7 @@ type Webhook struct {
 
 // selectWebhook selects domain.Webhooks from webhooks, alias w.
 const selectWebhook = `w.partner_id AS partner, w.id, w.key_id AS key, w.url, w.events, w.client_ids AS clients, w.description,
-	w.status, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since`
+	w.status, CASE WHEN w.status = 'disabled' THEN w.disabled_reason END AS disabled_reason, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since`
 
 // webhookReach returns the condition that the caller may read and change a subscription, alias w: the caller's key
 // created it, or reaches all of the subscription's clients (decisions 8.6). These are client_ids or, if that is empty,
@@ -127,21 +127,25 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 		w.Partner, w.ID, w.Key, w.URL, w.Events, pg.IDs(w.Clients), w.Description, w.Status, w.CreatedAt, w.UpdatedAt, secret))
 }
 
-// UpdateWebhook stores the changes of a locked subscription. One that becomes active gets the events recorded from now
-// on, by the server's clock. If it becomes active or its URL changes, after.FailingSince is cleared. If it becomes
+// UpdateWebhook stores the changes of a locked subscription. One that becomes active gets the events that are written from
+// now on. If it becomes active or its URL changes, after.FailingSince is cleared. If it becomes
 // paused, up to dropDeliveries of its waiting deliveries are dropped, and the others when they are claimed.
 func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook) error {
 	activated := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
 	if activated || after.URL != before.URL {
 		after.FailingSince = nil
 	}
+	if after.Status != domain.WebhookDisabled {
+		after.DisabledReason = nil
+	}
 	err := pg.Run(ctx, c, "update a webhook", pg.SQL(`
-		UPDATE webhooks SET url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
-			updated_at = greatest(updated_at, @now),
-			active_since = CASE WHEN @activated::boolean THEN clock_timestamp() ELSE active_since END,
+		UPDATE webhooks SET key_id = @key, url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
+			updated_at = greatest(updated_at, @now), disabled_reason = @reason::text, resumes_as = CASE WHEN @reason::text IS NOT NULL THEN resumes_as END,
+			active_from = CASE WHEN @activated::boolean THEN nextval('event_numbers') ELSE active_from END,
+			active_since = CASE WHEN @activated THEN clock_timestamp() ELSE active_since END, -- 1.0 compares times
 			failing_since = @failingSince
 		WHERE id = @id`, pg.Named{
-		"id": after.ID, "url": after.URL, "events": after.Events, "clients": pg.IDs(after.Clients),
+		"id": after.ID, "key": after.Key, "reason": after.DisabledReason, "url": after.URL, "events": after.Events, "clients": pg.IDs(after.Clients),
 		"description": after.Description, "status": after.Status, "now": c.At, "activated": activated,
 		"failingSince": after.FailingSince,
 	}))

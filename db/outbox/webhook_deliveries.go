@@ -36,21 +36,23 @@ func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice
 //
 // It does not lock the subscription: if that is paused at the same moment, the next claim drops the delivery.
 func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.DeliveryID) (domain.Delivery, error) {
-	s, err := pg.Find[struct{ Kept, Wanted, Valid bool }](ctx, c, id.Noun(), pg.SQL(`
+	s, err := pg.Find[struct {
+		Kept, Wanted bool
+		End          domain.DisabledReason
+	}](ctx, c, id.Noun(), pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM published_events AS p WHERE p.partner_id = d.partner_id AND p.position = d.position) AS kept,
 			`+withinAccess("d.client_id")+` AS wanted,
-			k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?2) AS valid
+			coalesce(`+keyEnd+`, '') AS "end"
 		FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id JOIN api_keys AS k ON k.id = w.key_id
-		WHERE d.webhook_id = ?0 AND d.id = ?1 AND ?3`, h.ID, id, c.At, deliveryReach(ctx)))
+		WHERE d.webhook_id = ?1 AND d.id = ?2 AND ?3`, c.At, h.ID, id, deliveryReach(ctx)))
 	switch {
 	case err != nil:
 		return domain.Delivery{}, err
+	case s.End != "":
+		return domain.Delivery{}, ErrKeyEnded(h.ID, s.End)
 	case h.Status != domain.WebhookActive:
 		return domain.Delivery{}, domain.ErrConflict(h.ID.Noun(),
 			"the webhook is "+string(h.Status)+": set its status to active before anything is delivered again")
-	case !s.Valid:
-		return domain.Delivery{}, domain.ErrConflict(h.ID.Noun(),
-			"the API key that the webhook was created with is revoked or expired: nothing is delivered to it any more")
 	case !s.Kept:
 		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is no longer kept: events are kept for 30 days")
 	case !s.Wanted:
@@ -68,7 +70,8 @@ func (h *Webhook) requeue(ctx context.Context, c *db.Change, id domain.DeliveryI
 			due_at = CASE WHEN `+ended+` THEN ?2 WHEN d.lease IS NULL THEN least(d.due_at, ?2) ELSE d.due_at END,
 			lease = CASE WHEN `+ended+` THEN NULL ELSE d.lease END,
 			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
-			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END
+			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END,
+			number = CASE WHEN `+ended+` THEN nextval('event_numbers') ELSE d.number END
 		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+selectDelivery, h.ID, id, c.At))
 	if errors.Is(err, pg.ErrNoRow) { // its retention ended after Redeliver read it
 		err = domain.ErrNotFound(id.Noun())

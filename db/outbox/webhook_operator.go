@@ -15,13 +15,15 @@ type ListedWebhook struct {
 	PartnerName string
 	// KeyPrefix is the prefix of the key whose access the subscription has.
 	KeyPrefix string
+	// KeyExpiresAt and KeyRevokedAt are when that key expires, and when it was revoked.
+	KeyExpiresAt, KeyRevokedAt *time.Time
 }
 
 // AllWebhooks lists for an operator the subscriptions of a partner or, for the zero id, of all partners. They are
 // ordered by the name of the partner and the time of creation.
 func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]ListedWebhook, error) {
 	q := pg.From("webhooks AS w").Columns(selectWebhook).
-		Columns("p.name AS partner_name, k.prefix AS key_prefix").
+		Columns("p.name AS partner_name, k.prefix AS key_prefix, k.expires_at AS key_expires_at, k.revoked_at AS key_revoked_at").
 		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
 		OrderBy("p.name_key, w.created_at, w.id")
 	if !partner.IsZero() {
@@ -31,7 +33,8 @@ func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]Lis
 }
 
 // SetWebhookStatus sets the status of a subscription of any partner, by UpdateWebhook, and returns the status before.
-// If the status does not change it does nothing. It returns NotFound if there is no such subscription.
+// If the status does not change it does nothing. It returns NotFound if there is no such subscription, and Conflict if it
+// is to be active and its key has ended.
 func SetWebhookStatus(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
 ) (before domain.WebhookStatus, err error) {
@@ -45,6 +48,13 @@ func SetWebhookStatus(
 		before = h.Status
 		if before == status {
 			return nil
+		}
+		end, err := h.KeyEnd(ctx)
+		if err != nil {
+			return err
+		}
+		if end != "" && status == domain.WebhookActive {
+			return ErrKeyEnded(h.ID, end)
 		}
 		after := h.Webhook
 		after.Status = status

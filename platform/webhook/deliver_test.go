@@ -210,6 +210,7 @@ func TestEnds(t *testing.T) {
 		id := w.webhook("https://ended.example/")
 		w.publish(1, id)
 		w.Exec(c.end)
+		w.Must(d.FollowKeysOnce(t.Context()))
 		w.once(d)
 		w.Exec(c.undo)
 		w.once(d)

@@ -98,6 +98,7 @@ func TestFailuresAreMailed(t *testing.T) {
 func TestFailingSince(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.Clock.Advance(2 * time.Minute) // the tries were earlier
 	for _, c := range []struct {
 		before time.Duration // of the present failing_since, from noon on; 0 for none
 		tries  []int         // seconds after noon; negative ones succeeded
@@ -110,6 +111,8 @@ func TestFailingSince(t *testing.T) {
 		{before: -time.Minute, tries: []int{2}, want: -time.Minute},
 		{before: -time.Minute, tries: []int{2, -1}, want: 2 * time.Second},
 		{before: time.Minute, tries: []int{-1}, want: time.Minute},
+		{before: time.Hour, tries: []int{-1}}, // the clock was set back meanwhile
+		{before: time.Hour, tries: []int{-1, 2}, want: 2 * time.Second},
 	} {
 		id := w.webhook("https://hook.example/")
 		w.publish(len(c.tries), id)
@@ -135,5 +138,68 @@ func TestFailingSince(t *testing.T) {
 		if (got == nil) != (c.want == 0) || got != nil && !got.Equal(noon.Add(c.want)) {
 			t.Errorf("%+v: failing since %v", c, got)
 		}
+	}
+}
+
+// TestKeyEnds verifies that a subscription whose key is revoked or expires is disabled with the reason, that the owners
+// and admins receive one email for each end, and that an expiry that turns out to lie ahead resumes the subscription
+// without losing what was published before it was disabled.
+func TestKeyEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.admin("owner@example.com", "owner", nil)
+	to := &script{w: w, answer: always(200)}
+	disabled := 0
+	d := w.dispatcher(to, webhook.Observer{Disabled: func(n int) { disabled += n }})
+	active, paused := w.webhook("https://hook.example/in?token=secret"), w.webhook("https://paused.example/")
+	w.Exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", paused)
+	want := func(when, want string, mails int) {
+		t.Helper()
+		w.Must(d.FollowKeysOnce(t.Context()))
+		w.once(d)
+		var got string
+		w.Get(`SELECT string_agg(concat_ws(' ', status, disabled_reason), ', ' ORDER BY url) FROM webhooks`, nil, &got)
+		if n := w.number("SELECT count(*) FROM partner_mails WHERE kind = 'webhook-disabled'"); got != want || n != mails {
+			t.Errorf("%s: %s, %d emails", when, got, n)
+		}
+	}
+	want("in use", "active, paused", 0)
+
+	w.Exec("UPDATE api_keys SET expires_at = $1", noon.Add(time.Hour))
+	w.Clock.Advance(800 * 24 * time.Hour) // the clock is wrong
+	w.publish(1, active)
+	w.once(d)
+	if got := w.delivered(active); got != "waiting" || to.count() != 0 {
+		t.Errorf("of a key that has expired: %s", got)
+	}
+	w.Clock.Advance(-800 * 24 * time.Hour)
+	want("set back before it was noticed", "active, paused", 0)
+	if got := w.delivered(active); got != "succeeded 200" {
+		t.Errorf("published while the clock was wrong: %s", got)
+	}
+	w.Clock.Advance(2 * time.Hour)
+	want("expired", "disabled key_expired, disabled key_expired", 2)
+	w.Clock.Advance(-2 * time.Hour)
+	want("set back", "active, paused", 2)
+	w.Clock.Advance(2 * time.Hour)
+	want("expired again", "disabled key_expired, disabled key_expired", 2)
+	w.Exec("UPDATE api_keys SET expires_at = $1", noon.Add(3*time.Hour))
+	want("with a later expiry", "active, paused", 2)
+	w.publish(1, active)
+	w.once(d)
+	if got := w.delivered(active); got != "succeeded 200; succeeded 200" {
+		t.Errorf("resumed: %s", got)
+	}
+
+	w.Exec("UPDATE api_keys SET revoked_at = $1", w.Clock.Now())
+	w.publish(1, active)
+	want("revoked", "disabled key_revoked, disabled key_revoked", 4)
+	w.Exec("UPDATE api_keys SET expires_at = NULL")
+	want("revoked for good", "disabled key_revoked, disabled key_revoked", 4)
+	if got := w.delivered(active); got != "succeeded 200; succeeded 200; dropped the API key of the subscription was revoked" {
+		t.Errorf("delivered %s", got)
+	}
+	if n := w.number("SELECT count(*) FROM partner_mails WHERE notice::text LIKE '%(https://hook.example)%' AND notice::text LIKE '%PATCH%'"); n != 2 || disabled != 6 {
+		t.Errorf("%d emails name the origin and what to do; %d are counted as disabled", n, disabled)
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/outbox"
@@ -208,8 +210,9 @@ func TestPoison(t *testing.T) {
 	publish(10)
 }
 
-// TestDeliveries: a published event has a delivery for each subscription that is
-// active, that wants its type, and whose key reaches its client.
+// TestDeliveries verifies that a published event has a delivery for each subscription that is active when it is
+// published, that wants its type, and whose key reaches its client and is not revoked. If the key has expired, the
+// delivery waits for FollowKeys.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
@@ -250,7 +253,7 @@ func TestDeliveries(t *testing.T) {
 	}
 	for name, want := range map[string]int{
 		"all": 2, "subset": 1, "narrowed": 1, "beyond": 0, "type": 0, "paused": 0, "disabled": 0, "revoked": 0,
-		"expired": 0, "theirs": 1, "late": 0,
+		"expired": 2, "theirs": 1, "late": 2,
 	} {
 		if n := h.Number(`SELECT count(*) FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id
 			JOIN published_events AS e ON e.partner_id = d.partner_id AND e.position = d.position AND e.id = d.event_id
@@ -262,4 +265,52 @@ func TestDeliveries(t *testing.T) {
 	if told != 1 {
 		t.Errorf("was told of deliveries %d times", told)
 	}
+}
+
+// TestClockSetBack verifies that no event is lost when the clocks of the service and of the database server are set back,
+// and that events that were written while a subscription was paused are not delivered to it.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	tenant := h.Tenant("Partner")
+	client := h.Client(tenant, "Client").ID
+	h.Publish()
+	path := h.Do("POST", "/v2/webhooks", tenant.Key, map[string]any{
+		"url": "https://example.com/hook", "events": []string{"user.created"},
+	}).Want(http.StatusCreated).Header.Get("Location")
+	users := 0
+	write := func() { users++; h.User(tenant, client, v2test.Email(users)) }
+	want := func(n int, when string) {
+		t.Helper()
+		h.Publish()
+		if got := h.Number("SELECT count(*) FROM webhook_deliveries"); got != n {
+			t.Errorf("%s: %d deliveries, not %d", when, got, n)
+		}
+	}
+	set := func(status string) {
+		h.Do("PATCH", path, tenant.Key, map[string]any{"status": status}).Want(http.StatusOK)
+	}
+
+	write()
+	want(1, "before the step")
+	h.Clock.Advance(-10 * time.Minute)
+	h.Exec("ALTER TABLE events ALTER COLUMN recorded_at SET DEFAULT clock_timestamp() - interval '10 minutes'")
+	write()
+	write()
+	want(3, "after the step")
+	order := "SELECT count(*) FROM (SELECT lag(body) OVER (ORDER BY position) AS last, body FROM published_events) AS e"
+	write()
+	h.Exec("ALTER TABLE events ALTER COLUMN recorded_at SET DEFAULT clock_timestamp() - interval '20 minutes'")
+	write()
+	want(5, "between two steps")
+	if n := h.Number(order + " WHERE body LIKE '%" + v2test.Email(5) + "%' AND last LIKE '%" + v2test.Email(4) + "%'"); n != 1 {
+		t.Error("an event that was written before a step is published after one that was written after it")
+	}
+
+	set("paused")
+	write()
+	set("active")
+	want(5, "an event of the pause, published after it")
+	write()
+	want(6, "after the pause")
 }

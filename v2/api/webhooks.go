@@ -12,7 +12,7 @@ type Webhook struct {
 	Events         []domain.EventType   `json:"events" doc:"The kinds of events that are delivered."`
 	ClientIDs      []domain.ClientID    `json:"client_ids" doc:"The clients that the subscription is limited to; empty for all that its API key reaches."`
 	Description    *string              `json:"description" doc:"What the webhook is for. Null where none was given."`
-	Status         domain.WebhookStatus `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, or the endpoint answered 410."`
+	Status         domain.WebhookStatus `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, the endpoint answered 410, or its API key was revoked or has expired."`
 	CreatedAt      domain.Time          `json:"created_at" doc:"When the webhook was created."`
 	LastDeliveryAt *domain.Time         `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
 	FailingSince   *domain.Time         `json:"failing_since" since:"2.4" doc:"When the first of the deliveries failed that have failed one after another. Null where the last one succeeded, and after a new address or being made active."`
@@ -53,7 +53,10 @@ var (
 		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Update a webhook: pause it, or activate it again",
 		Description: "Changes the fields that are sent and leaves the others. `paused` stops deliveries, `active` " +
-			"starts them again and revives a disabled webhook; what happened in between is not delivered.",
+			"starts them again and revives a disabled webhook; what happened in between is not delivered. If the API key " +
+			"of the webhook was revoked or has expired, only `active` is accepted: the webhook continues with the calling " +
+			"key and the clients that it had.",
+		Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteWebhook = op.Declare[DeleteWebhookInput, op.NoContent](op.Meta{
 		ID: "webhooks.delete", Method: "DELETE", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 204,

@@ -339,6 +339,9 @@ func TestEndingKeys(t *testing.T) {
 		w.Must(err)
 		c.want.assert(t, url)
 	}
+	w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+		SELECT partner_id, gen_random_uuid(), id, 'https://hook.example', '{}', 'active', now(), now(), '' FROM api_keys`)
+	expected{"api keys", "", warned, "with whk_|keys rotate"}.assert(t, url)
 	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE name = 'soon'")
 	expected{"api keys", "", passed, "none ends"}.assert(t, url)
 }

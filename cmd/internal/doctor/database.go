@@ -17,6 +17,7 @@ import (
 	"partnerapi/db/migrate"
 	"partnerapi/db/move"
 	"partnerapi/db/pg"
+	"partnerapi/domain"
 	"partnerapi/platform/seal"
 )
 
@@ -391,16 +392,30 @@ func assessSharedEmails(shared []doctor.SharedEmail) finding {
 		"the same address is stored twice, in two spellings: %s", strings.Join(parts, "; "))
 }
 
+// joinSome joins texts, and counts those after the first five.
+func joinSome(texts []string) string {
+	const most = 5
+	if n := len(texts) - most; n > 0 {
+		texts = append(texts[:most:most], fmt.Sprintf("%d others", n))
+	}
+	return strings.Join(texts, ", ")
+}
+
 // assessEndingKeys warns of API keys that stop working soon.
 func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(keys) == 0 {
 		return pass("none ends within 30 days")
 	}
 	parts := pg.MapRows(keys, func(k *doctor.EndingKey) string {
-		return fmt.Sprintf("%s (%s, of %s) on %s", k.Prefix, k.Name, k.Partner, k.ExpiresAt.UTC().Format(time.DateOnly))
+		text := fmt.Sprintf("%s (%s, of %s) on %s", k.Prefix, k.Name, k.Partner, k.ExpiresAt.UTC().Format(time.DateOnly))
+		if len(k.Webhooks) > 0 {
+			text += " with " + joinSome(pg.MapRows(k.Webhooks, func(id *domain.WebhookID) string { return id.String() }))
+		}
+		return text
 	})
 	if len(parts) == doctor.MostEndingKeys {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("give their users new keys (keys create), and revoke these", "they end soon: %s", strings.Join(parts, ", "))
+	return warn("rotate them (keys rotate PREFIX --expires DATE), or give their users new keys (keys create), which take the webhooks over "+
+		"by a PATCH with status active", "they end soon: %s", strings.Join(parts, ", "))
 }

@@ -38,17 +38,20 @@ type listWebhooksCmd struct {
 
 // webhookLine is a subscription as the command prints it in JSON.
 type webhookLine struct {
-	ID             domain.WebhookID     `json:"id"`
-	Partner        string               `json:"partner"`
-	KeyPrefix      string               `json:"key_prefix"`
-	URL            string               `json:"url"`
-	Events         []domain.EventType   `json:"events"`
-	ClientIDs      []domain.ClientID    `json:"client_ids"`
-	Description    *string              `json:"description"`
-	Status         domain.WebhookStatus `json:"status"`
-	CreatedAt      domain.Time          `json:"created_at"`
-	LastDeliveryAt *domain.Time         `json:"last_delivery_at"`
-	FailingSince   *domain.Time         `json:"failing_since"`
+	ID             domain.WebhookID       `json:"id"`
+	Partner        string                 `json:"partner"`
+	KeyPrefix      string                 `json:"key_prefix"`
+	URL            string                 `json:"url"`
+	Events         []domain.EventType     `json:"events"`
+	ClientIDs      []domain.ClientID      `json:"client_ids"`
+	Description    *string                `json:"description"`
+	Status         domain.WebhookStatus   `json:"status"`
+	CreatedAt      domain.Time            `json:"created_at"`
+	LastDeliveryAt *domain.Time           `json:"last_delivery_at"`
+	FailingSince   *domain.Time           `json:"failing_since"`
+	DisabledReason *domain.DisabledReason `json:"disabled_reason"`
+	KeyExpiresAt   *domain.Time           `json:"key_expires_at"`
+	KeyRevokedAt   *domain.Time           `json:"key_revoked_at"`
 }
 
 // Run lists the subscriptions.
@@ -69,9 +72,10 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
 				Description: h.Description, Status: h.Status, CreatedAt: domain.At(h.CreatedAt),
 				LastDeliveryAt: domain.MaybeAt(h.LastDeliveryAt), FailingSince: domain.MaybeAt(h.FailingSince),
+				DisabledReason: h.DisabledReason, KeyExpiresAt: domain.MaybeAt(h.KeyExpiresAt), KeyRevokedAt: domain.MaybeAt(h.KeyRevokedAt),
 			}
 		})
-		columns := []any{"ID", "PARTNER", "KEY", "STATUS", "CLIENTS", "EVENTS", "LAST DELIVERY", "FAILING SINCE", "URL"}
+		columns := []any{"ID", "PARTNER", "KEY", "KEY ENDS", "STATUS", "CLIENTS", "EVENTS", "LAST DELIVERY", "FAILING SINCE", "URL"}
 		return output.List(s.Out, c.JSON, lines, columns, webhookLine.row)
 	})
 }
@@ -82,8 +86,15 @@ func (h webhookLine) row() []any {
 	if len(h.ClientIDs) > 0 {
 		clients = fmt.Sprint(len(h.ClientIDs))
 	}
+	status, ends := string(h.Status), output.ShortTime(h.KeyExpiresAt)
+	if h.DisabledReason != nil {
+		status += " (" + string(*h.DisabledReason) + ")"
+	}
+	if h.KeyRevokedAt != nil {
+		ends = "revoked " + output.ShortTime(h.KeyRevokedAt)
+	}
 	return []any{
-		h.ID, h.Partner, h.KeyPrefix, h.Status, clients, len(h.Events), output.ShortTime(h.LastDeliveryAt), output.ShortTime(h.FailingSince), h.URL,
+		h.ID, h.Partner, h.KeyPrefix, ends, status, clients, len(h.Events), output.ShortTime(h.LastDeliveryAt), output.ShortTime(h.FailingSince), h.URL,
 	}
 }
 
