@@ -33,7 +33,7 @@ var audited = map[string]changed{
 	"partners rename": {"partner", "name"}, "partners archive": {"partner", "archived_at"}, "partners restore": {"partner", "archived_at"},
 	"admins add": {"admin", "email name role"}, "admins remove": {"admin", ""},
 	"partners create": {"partner", "name"}, "move partner": {"partner", ""}, "move cancel": {"partner", ""},
-	"keys create": {"key", "clients expires_at name scopes"}, "keys revoke": {"key", "revoked_at"},
+	"keys create": {"key", "clients expires_at name scopes"}, "keys revoke": {"key", "revoked_at"}, "keys rotate": {"key", "old_text"},
 	"mail enable": {"client", "monthly-report"}, "mail disable": {"client", "phish-reminder"},
 	"templates enable":            {"client", "categories"},
 	"directory connect microsoft": {"client", "credentials directory settings"},

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"partnerapi/domain"
@@ -34,6 +36,24 @@ func (s *Since) UnmarshalText(text []byte) error {
 	}
 	if err := s.Moment.UnmarshalText(text); err != nil {
 		return fmt.Errorf("%w, nor how long ago, such as 36h", err)
+	}
+	return nil
+}
+
+// Span is a duration of a flag, which may be in days: 7d, or as time.ParseDuration takes it, such as 36h.
+type Span struct{ time.Duration }
+
+// UnmarshalText parses a duration that is not negative.
+func (s *Span) UnmarshalText(text []byte) (err error) {
+	if days, ok := strings.CutSuffix(string(text), "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		s.Duration = time.Duration(n) * 24 * time.Hour
+	} else {
+		s.Duration, err = time.ParseDuration(string(text))
+	}
+	if err != nil || s.Duration < 0 {
+		return fmt.Errorf("%q is not a duration such as 7d or 36h", text)
 	}
 	return nil
 }

@@ -16,15 +16,17 @@ import (
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
-// Keys is the command keys, which creates, lists and revokes API keys.
+// Keys is the command keys, which creates, lists, rotates and revokes API keys.
 type Keys struct {
-	Create createKeyCmd `cmd:"" help:"Create a key and print only it. It cannot be shown again." example:"keys create --partner 'Northlight MSP' --name 'PSA sync' --clients all --scopes read,write\nkeys create --partner 'Northlight MSP' --name Report --clients 'Hillside Dental' --scopes read --expires 2028-01-31"`
-	List   listKeysCmd  `cmd:"" help:"List the keys, without their secrets." example:"keys list"`
-	Revoke revokeKeyCmd `cmd:"" help:"Revoke a key. Running services refuse it within 30 seconds." example:"keys revoke pk_1cY4nTq8Zb"`
+	Create createKeyCmd  `cmd:"" help:"Create a key and print only it. It cannot be shown again." example:"keys create --partner 'Northlight MSP' --name 'PSA sync' --clients all --scopes read,write\nkeys create --partner 'Northlight MSP' --name Report --clients 'Hillside Dental' --scopes read --expires 2028-01-31"`
+	List   listKeysCmd   `cmd:"" help:"List the keys, without their secrets." example:"keys list"`
+	Rotate rotateTextCmd `cmd:"" help:"Give a key a new text and print only it. The old text stays valid for some time." example:"keys rotate pk_1cY4nTq8Zb --old-until 7d\nkeys rotate pk_1cY4nTq8Zb --end-old"`
+	Revoke revokeKeyCmd  `cmd:"" help:"Revoke a key. Running services refuse it within 30 seconds." example:"keys revoke pk_1cY4nTq8Zb"`
 }
 
 type createKeyCmd struct {
@@ -206,6 +208,8 @@ type keyLine struct {
 	ExpiresAt  *domain.Time `json:"expires_at"`
 	LastUsedAt *domain.Time `json:"last_used_at"`
 	RevokedAt  *domain.Time `json:"revoked_at"`
+	OldPrefix  *string      `json:"old_prefix"` // of the text that was replaced and is still valid
+	OldUntil   *domain.Time `json:"old_until"`
 }
 
 // row returns the cells of the table.
@@ -214,9 +218,13 @@ func (k keyLine) row() []any {
 	if !k.AllClients {
 		clients = fmt.Sprint(k.Clients)
 	}
+	old := "-"
+	if k.OldPrefix != nil {
+		old = *k.OldPrefix + " until " + output.ShortTime(k.OldUntil)
+	}
 	return []any{
 		k.Prefix, k.Name, k.Partner, clients, strings.Join(k.Scopes, ","), cmp.Or(strings.Join(k.Networks, ","), "-"),
-		k.CreatedAt.Time.Format(time.DateOnly), output.ShortTime(k.ExpiresAt), output.ShortTime(k.LastUsedAt), output.ShortTime(k.RevokedAt),
+		k.CreatedAt.Time.Format(time.DateOnly), output.ShortTime(k.ExpiresAt), output.ShortTime(k.LastUsedAt), output.ShortTime(k.RevokedAt), old,
 	}
 }
 
@@ -231,34 +239,141 @@ func (c listKeysCmd) Run(ctx context.Context, s cli.Env) error {
 			return keyLine{
 				k.Prefix, k.Name, k.Partner, k.AllClients, k.Clients, append([]string{}, k.Scopes...), append([]string{}, k.Networks...),
 				domain.At(k.CreatedAt), domain.MaybeAt(k.ExpiresAt), domain.MaybeAt(k.LastUsedAt), domain.MaybeAt(k.RevokedAt),
+				k.OldPrefix, domain.MaybeAt(k.OldUntil),
 			}
 		})
-		columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED"}
+		columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "OLD TEXT"}
 		return output.List(s.Out, c.JSON, lines, columns, keyLine.row)
 	})
 }
 
 type revokeKeyCmd struct {
 	database.Flags
-	Prefix string `arg:"" help:"The key's prefix, as keys list shows it."`
+	Prefix string `arg:"" help:"The key's prefix, as keys list shows it, or that of an earlier text of it."`
 }
 
-// Run revokes a key.
+// Run revokes a key, and names the webhooks that end with it.
 func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) (err error) {
-		entry := &domain.AuditEntry{Operation: "keys revoke", Object: database.KeyObject(c.Prefix), Fields: []string{"revoked_at"}}
+		entry := &domain.AuditEntry{Operation: "keys revoke", Fields: []string{"revoked_at"}}
+		var hooks []domain.Webhook
 		err = database.RunAudited(ctx, d, entry, func(ctx context.Context) error {
-			_, err := d.RevokeKey(ctx, c.Prefix)
+			k, err := d.RevokeKey(ctx, c.Prefix)
+			if err != nil {
+				return err
+			}
+			entry.Partner, entry.Object = k.Partner, database.KeyObject(k.Prefix)
+			hooks, err = outbox.EndingWebhooks(ctx, d, k.ID)
 			return err
 		})
 		if err != nil {
-			if domain.IsCode(err, domain.NotFound) {
-				return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them",
-					c.Prefix)
-			}
-			return err
+			return explainNoKey(err, c.Prefix)
 		}
-		_, err = fmt.Fprintln(s.Out, "revoked", c.Prefix)
+		fmt.Fprintln(s.Out, "revoked", c.Prefix)
+		for _, h := range hooks {
+			fmt.Fprintf(s.Out, "webhook %s (%s) ends with it: it is disabled within a minute. To continue it, PATCH it with "+
+				"{\"status\": \"active\"} and another key that has at least its access.\n", h.ID, domain.Visible(h.URL))
+		}
+		return nil
+	})
+}
+
+// explainNoKey returns an error for operators if err is NotFound, the error of a missing or revoked key; else err.
+func explainNoKey(err error, prefix string) error {
+	if domain.IsCode(err, domain.NotFound) {
+		return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them", prefix)
+	}
+	return err
+}
+
+type rotateTextCmd struct {
+	database.Flags
+	Prefix   string      `arg:"" help:"The key's prefix, as keys list shows it, or that of an earlier text of it."`
+	OldUntil cli.Span    `name:"old-until" env:"-" default:"7d" placeholder:"7d" help:"How long the present text stays valid, at most 365d; 0s ends it now. It never outlives the key."`
+	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new day (UTC) from which the key no longer works. Default: as before."`
+	EndOld   bool        `name:"end-old" env:"-" help:"Make no new text: end the replaced text now."`
+	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new text, its prefix, the old text's prefix and end."`
+}
+
+// Help says what continues.
+func (rotateTextCmd) Help() string {
+	return "The key stays the same key: its webhooks, scopes, clients, networks and budgets continue. " +
+		"So do its phase and usage of v1. " + // v1-line
+		"A key has at most two valid texts, so a further rotation ends the oldest one. Commands accept the prefix of either. " +
+		"keys revoke ends the key with all its texts. Rotate only after all processes of the service run this version: " +
+		"earlier ones know the newest text alone."
+}
+
+// maxOldFor bounds how long a replaced text stays valid.
+const maxOldFor = 365 * 24 * time.Hour
+
+// Validate rejects flags that do not fit together, and times out of range.
+func (c rotateTextCmd) Validate() error {
+	switch {
+	case c.EndOld && (!c.Expires.IsZero() || c.JSON):
+		return errors.New("--end-old makes no new text: it takes neither --expires nor --json")
+	case c.OldUntil.Duration > maxOldFor:
+		return errors.New("--old-until must be at most 365d")
+	case !c.Expires.IsZero() && !c.Expires.After(domain.DateOf(domain.SystemClock{}.Now())):
+		return fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", c.Expires)
+	}
+	return nil
+}
+
+// rotatedKey is a rotated key as the command prints it in JSON.
+type rotatedKey struct {
+	Key       string       `json:"key"`
+	Prefix    string       `json:"prefix"`
+	OldPrefix string       `json:"old_prefix"`
+	OldUntil  domain.Time  `json:"old_until"`
+	ExpiresAt *domain.Time `json:"expires_at"`
+}
+
+// Run rotates a key and prints its new text, or ends its replaced text.
+func (c rotateTextCmd) Run(ctx context.Context, s cli.Env) error {
+	return c.With(ctx, s, func(d *db.DB) error {
+		if c.EndOld {
+			return c.endOld(ctx, s, d)
+		}
+		rotation := db.Rotation{OldFor: c.OldUntil.Duration}
+		entry := &domain.AuditEntry{Operation: "keys rotate", Fields: []string{"text"}}
+		if !c.Expires.IsZero() {
+			rotation.ExpiresAt, entry.Fields = new(c.Expires.Time()), []string{"expires_at", "text"}
+		}
+		var k db.RotatedKey
+		err := database.RunAudited(ctx, d, entry, func(ctx context.Context) (err error) {
+			k, err = d.RotateKey(ctx, c.Prefix, rotation)
+			entry.Partner, entry.Object = k.Partner, database.KeyObject(k.Prefix)
+			return err
+		})
+		if err != nil {
+			return explainNoKey(err, c.Prefix)
+		}
+		if k.Ended != "" {
+			fmt.Fprintf(s.Err, "the text %s of this key was still valid, and is ended now\n", k.Ended)
+		}
+		if c.JSON {
+			return output.JSON(s.Out, rotatedKey{k.Text, k.Prefix, k.OldPrefix, domain.At(k.OldUntil), domain.MaybeAt(k.ExpiresAt)})
+		}
+		_, err = fmt.Fprintln(s.Out, k.Text)
 		return err
 	})
+}
+
+// endOld ends the replaced text of the key.
+func (c rotateTextCmd) endOld(ctx context.Context, s cli.Env, d *db.DB) error {
+	entry, ended := &domain.AuditEntry{Operation: "keys rotate", Fields: []string{"old_text"}}, ""
+	err := database.RunAudited(ctx, d, entry, func(ctx context.Context) (err error) {
+		var k db.FoundKey
+		if k, ended, err = d.EndOldText(ctx, c.Prefix); err == nil && ended == "" {
+			err = fmt.Errorf("the key %s has no replaced text that is still valid", c.Prefix)
+		}
+		entry.Partner, entry.Object = k.Partner, database.KeyObject(k.Prefix)
+		return err
+	})
+	if err != nil {
+		return explainNoKey(err, c.Prefix)
+	}
+	_, err = fmt.Fprintf(s.Out, "ended the text %s\n", ended)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 )
 
@@ -120,4 +121,52 @@ func TestKeyFlags(t *testing.T) {
 		c.refused(true, append([]string{"keys", "create", "--name=x"}, strings.Split(tt.args, "|")...), tt.says)
 	}
 	c.refused(true, []string{"keys", "revoke"}, "prefix")
+}
+
+// TestRotateKey verifies that keys rotate prints a new text and nothing else, that commands take the prefixes of both
+// texts, and that keys revoke names the webhooks that end with the key.
+func TestRotateKey(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	first := c.newKey("--name=sync", "--clients=all", "--scopes=read,write")
+	out, errs, err := c.run(c.t.Context(), nil, "keys", "rotate", first[:13])
+	if err != nil || errs != "" || !wholeKey.MatchString(out) || out[:13] == first[:13] {
+		t.Fatalf("printed %q and %q: %v", out, errs, err)
+	}
+	second := out[:13]
+	c.says([]string{"keys", "list"}, second, first[:13]+" until ")
+	var made struct {
+		Key, Prefix string
+		OldPrefix   string  `json:"old_prefix"`
+		OldUntil    string  `json:"old_until"`
+		ExpiresAt   *string `json:"expires_at"`
+	}
+	out, errs, err = c.run(c.t.Context(), nil, "keys", "rotate", first[:13], "--old-until=36h", "--expires=2199-01-31", "--json")
+	if err != nil || !strings.Contains(errs, first[:13]) {
+		t.Errorf("the text that is ended is not named: %q, %v", errs, err)
+	}
+	c.Must(json.Unmarshal([]byte(out), &made))
+	if made.Prefix != made.Key[:13] || made.OldPrefix != second || made.OldUntil == "" || made.ExpiresAt == nil {
+		t.Errorf("printed %s", out)
+	}
+	c.says([]string{"keys", "rotate", made.Prefix, "--end-old"}, second)
+	c.refused(false, []string{"keys", "rotate", made.Prefix, "--end-old"}, "no replaced text")
+	c.refused(false, []string{"keys", "rotate", "papi_00nobody"}, "keys list")
+	for flags, says := range map[string]string{
+		"--old-until=1y": "--old-until", "--old-until=-1h": "--old-until", "--old-until=400d": "365d", "--expires=2020-01-01": "not after today",
+		"--end-old --json": "--json", "--end-old --expires=2199-01-01": "--expires",
+	} {
+		c.refused(true, append([]string{"keys", "rotate", made.Prefix}, strings.Fields(flags)...), says)
+	}
+
+	id := db.NewID[domain.WebhookKind]()
+	c.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+		SELECT partner_id, $1, id, 'https://hook.example', '{user.updated}', 'active', now(), now(), '' FROM api_keys WHERE prefix = $2`, id, made.Prefix)
+	c.says([]string{"webhooks", "list"}, "2199-01-31")
+	c.says([]string{"keys", "revoke", second}, id.String(), "PATCH")
+	c.says([]string{"webhooks", "list"}, "revoked ")
+	c.Exec("UPDATE webhooks SET status = 'disabled', disabled_reason = 'key_revoked'")
+	c.says([]string{"webhooks", "list"}, "disabled (key_revoked)")
+	c.refused(false, []string{"webhooks", "resume", id.String()}, "was revoked")
+	c.refused(false, []string{"keys", "rotate", made.Prefix}, "revoked")
 }

@@ -43,6 +43,7 @@ func (c *console) run(ctx context.Context, in io.Reader, args ...string) (out, e
 	var commands struct {
 		Partners      Partners      `cmd:""`
 		Keys          Keys          `cmd:""`
+		Webhooks      Webhooks      `cmd:""`
 		Admins        Admins        `cmd:""`
 		Audit         Audit         `cmd:""`
 		Mail          Mail          `cmd:""`
