@@ -146,7 +146,7 @@ var otherConflicts = []string{
 	"a partner with this name already exists", "the partner is archived", "the partner is archived already",
 	"clients of the partner were created meanwhile", "the partner is not archived",
 	"this email is already an admin of this partner", "the client is connected to another directory",
-	// Of a webhook that is handed over: TestTakeOver.
+	// Of a webhook that is handed over: TestTakeOverKeepsAccess.
 	"the webhook cannot keep the clients of its former key",
 	// Of a process without the side that delivers.
 	"this process of the service reaches no endpoints of webhooks",

@@ -45,7 +45,7 @@ var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 		) AS m`, domain.MaxMembers, domain.MaxMembers)
 	},
 	adjustRecord: adjustCollection,
-	audiences: db.SharedAudiences, begin: beginCollections, rank: db.CollectionLocks, locked: "k.client_id, k.id",
+	audiences:    db.SharedAudiences, begin: beginCollections, rank: db.CollectionLocks, locked: "k.client_id, k.id",
 	setDefaults: func(r *importedCollection) { r.CreatedBy = domain.ByDashboard },
 	names: &names[importedCollection]{
 		field: "name", column: "name_key", held: "t.client_id = k.scope::uuid AND t.name_key = k.key",
