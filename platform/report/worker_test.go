@@ -215,6 +215,56 @@ func TestStoreAway(t *testing.T) {
 	w.wantStatus(monthly, domain.ReportFailed, len(waiting))
 }
 
+// TestStoreAwayAtMidnight verifies that every client gets the email of a month whose reports are requested at midnight
+// of the first, while the store is away for ten minutes: once, to each admin.
+func TestStoreAwayAtMidnight(t *testing.T) {
+	t.Parallel()
+	w := newService(t)
+	clients := []domain.ClientID{w.client.ID, w.Client(w.tenant, "Second").ID, w.Client(w.tenant, "Third").ID}
+	for n, client := range clients {
+		w.must(outbox.SwitchMail(t.Context(), w.DB, client, domain.MonthlyReportMail, true))
+		for i := range 2 {
+			w.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
+				VALUES (gen_random_uuid(), $1, $2, $3, 'Ada', 'owner', now())`, w.tenant.ID, client, fmt.Sprintf("ada%d%d@example.com", n, i))
+		}
+	}
+	worker := w.worker(sample)
+	work := func() {
+		for _, l := range w.claim() {
+			_ = worker.Work(t.Context(), l)
+		}
+	}
+	w.Clock.Set(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
+	for _, client := range clients {
+		breakFolder(t, w.folder, domain.Report{Client: client})
+	}
+	w.care()
+	for range 60 {
+		work()
+		w.Clock.Advance(10 * time.Second)
+	}
+	count := func(condition string) int {
+		return w.Number("SELECT count(*) FROM reports WHERE mailed_for IS NOT NULL AND " + condition)
+	}
+	if n, tried := count("status = 'pending'"), count("tries > 0"); n != len(clients) || tried != 0 {
+		t.Errorf("after ten minutes %d reports wait, and %d have failed attempts", n, tried)
+	}
+	for _, client := range clients {
+		w.must(os.Remove(filepath.Join(w.folder, client.UUID())))
+	}
+	for range 2 {
+		w.care()
+		w.Clock.Advance(5 * time.Minute)
+		work()
+	}
+	if n := count("status = 'ready'"); n != len(clients) {
+		t.Errorf("%d of %d reports are ready", n, len(clients))
+	}
+	if n := w.Number("SELECT count(*) FROM mail_requests AS m JOIN outbox AS o USING (client_id, id) WHERE m.report_id IS NOT NULL"); n != 2*len(clients) {
+		t.Errorf("%d emails to %d admins", n, 2*len(clients))
+	}
+}
+
 // TestArchived: the report of a client that is archived before it is made, or
 // meanwhile, fails, and leaves no file.
 func TestArchived(t *testing.T) {
