@@ -60,7 +60,7 @@ test-fast: $(TEST_SERVER) ## run the tests of declarations and examples, or the 
 test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, random histories and query plans
 	$(GOTEST) -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
-test-scale: $(TEST_SERVER) ## run the tests that take long: a pair of servers that fails over again and again
+test-scale: $(TEST_SERVER) ## run the tests that take long: a year of the service, a pair of servers that fails over again and again
 	$(GOTEST) -tags '$(TAGS) slow scale' -v -timeout 1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
 
 test-all: $(TEST_SERVER) ## run test and test-slow
