@@ -34,7 +34,7 @@ func TestWebhookOfEndedKey(t *testing.T) {
 		if h.end(old, column); column == "expires_at" {
 			reason = "expired"
 		}
-		if r := h.Get(path, h.tenant.Key).Want(http.StatusOK); r.Field("status") != "disabled" {
+		if r := h.Get(path, h.tenant.Key).Want(http.StatusOK); r.Field("status") != "disabled" || r.Field("disabled_reason") != map[string]string{"revoked": "key_revoked", "expired": "key_expired"}[reason] {
 			t.Errorf("%s: %s", column, r.Body)
 		}
 		h.Get(path+"/deliveries", h.tenant.Key).Want(http.StatusOK)
@@ -52,7 +52,7 @@ func TestWebhookOfEndedKey(t *testing.T) {
 		h.Do("PATCH", path, h.tenant.Key, `{"status":"active"}`).Want(http.StatusOK)
 		h.Do("POST", path+"/test", h.tenant.Key, nil).Want(http.StatusOK)
 		h.end(h.NewKey(h.tenant, bothScopes, nil), column) // of another key
-		if r := h.Get(path, h.tenant.Key); r.Field("status") != "active" {
+		if r := h.Get(path, h.tenant.Key); r.Field("status") != "active" || r.Field("disabled_reason") != nil {
 			t.Errorf("taken over: %s", r.Body)
 		}
 		h.Do("DELETE", path, h.tenant.Key, nil).Want(http.StatusNoContent)

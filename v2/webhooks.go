@@ -39,6 +39,7 @@ func webhookOf(w domain.Webhook) api.Webhook {
 	return api.Webhook{
 		ID: w.ID, URL: w.URL, Events: w.Events, ClientIDs: w.Clients, Description: w.Description, Status: w.Status,
 		CreatedAt: domain.At(w.CreatedAt), LastDeliveryAt: domain.MaybeAt(w.LastDeliveryAt), FailingSince: domain.MaybeAt(w.FailingSince),
+		DisabledReason: w.DisabledReason,
 	}
 }
 

@@ -7,15 +7,16 @@ import (
 
 // Webhook is a subscription as v2 shows it.
 type Webhook struct {
-	ID             domain.WebhookID     `json:"id" doc:"Opaque id of the webhook."`
-	URL            string               `json:"url" format:"uri" doc:"The https address that events are delivered to."`
-	Events         []domain.EventType   `json:"events" doc:"The kinds of events that are delivered."`
-	ClientIDs      []domain.ClientID    `json:"client_ids" doc:"The clients that the subscription is limited to; empty for all that its API key reaches."`
-	Description    *string              `json:"description" doc:"What the webhook is for. Null where none was given."`
-	Status         domain.WebhookStatus `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, the endpoint answered 410, or its API key was revoked or has expired."`
-	CreatedAt      domain.Time          `json:"created_at" doc:"When the webhook was created."`
-	LastDeliveryAt *domain.Time         `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
-	FailingSince   *domain.Time         `json:"failing_since" since:"2.4" doc:"When the first of the deliveries failed that have failed one after another. Null where the last one succeeded, and after a new address or being made active."`
+	ID             domain.WebhookID       `json:"id" doc:"Opaque id of the webhook."`
+	URL            string                 `json:"url" format:"uri" doc:"The https address that events are delivered to."`
+	Events         []domain.EventType     `json:"events" doc:"The kinds of events that are delivered."`
+	ClientIDs      []domain.ClientID      `json:"client_ids" doc:"The clients that the subscription is limited to; empty for all that its API key reaches."`
+	Description    *string                `json:"description" doc:"What the webhook is for. Null where none was given."`
+	Status         domain.WebhookStatus   `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, the endpoint answered 410, or its API key was revoked or has expired."`
+	CreatedAt      domain.Time            `json:"created_at" doc:"When the webhook was created."`
+	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
+	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the first of the deliveries failed that have failed one after another. Null where the last one succeeded, and after a new address or being made active."`
+	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint answered 410 (gone), or the API key of the webhook was revoked (key_revoked) or has expired (key_expired). Null if it is not disabled. Webhooks that version 1.0 disabled have null too."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
