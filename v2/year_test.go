@@ -36,9 +36,6 @@ func TestYear(t *testing.T) {
 			y.recount()
 		}
 	}
-	if months := y.Number("SELECT count(DISTINCT mailed_for) FROM reports WHERE mailed_for IS NOT NULL"); months < 3 { // they expire after 90 days
-		t.Errorf("the reports of %d months are kept", months)
-	}
 	if y.months != 13 {
 		t.Errorf("reports were emailed for %d months, want 13", y.months)
 	}
@@ -269,7 +266,11 @@ func (y *year) recount() {
 	y.check(y.DB.ForceSummaries(y.T.Context()))
 	now := y.Clock.Now()
 	for what, query := range plain {
-		if n := y.Number(query, now); n != 0 {
+		var args []any
+		if strings.Contains(query, "$1") {
+			args = append(args, now)
+		}
+		if n := y.Number(query, args...); n != 0 {
 			y.T.Errorf("%s: %d %s differ from a plain computation", now, n, what)
 		}
 	}

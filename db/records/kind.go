@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"reflect"
 	"time"
@@ -125,6 +126,11 @@ type recordChange[Record, Row any] struct {
 
 func (a *recordChange[Record, Row]) refuse(err error) { *a.result = domain.RefuseImport("%s", err) }
 
+// clashError refuses a record that may be accepted after another one (domain.ImportResult.Clashes).
+type clashError string
+
+func (e clashError) Error() string { return string(e) }
+
 func (a *recordChange[Record, Row]) refused() bool { return a.result.Refusal != "" }
 
 // Import applies a batch in one change, which is retried after a conflict, and then runs afterCommit. After an error of
@@ -153,6 +159,7 @@ func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
 	for _, a := range b.list {
 		if err := b.resolve(a); err != nil {
 			a.refuse(err)
+			_, a.result.Clashes = errors.AsType[clashError](err)
 		}
 	}
 	if err := b.settleNames(ctx); err != nil {

@@ -173,15 +173,14 @@ func setReasons(b *importingTraining, a *appliedTraining) error {
 }
 
 // checkRounds returns an error if the round before a round is not completed, or if a round that is open has another
-// after it. In the first case the record clashes: a later line may complete that round.
+// after it. In the first case the error is a clashError: a later line may complete that round.
 func checkRounds(b *importingTraining, a *appliedTraining) error {
 	before, after := a.after.key(), a.after.key()
 	before.round--
 	after.round++
 	switch earlier := b.byKey[before]; {
 	case before.round > 0 && (earlier == nil || earlier.CompletedAt == nil):
-		a.result.Clashes = true
-		return fmt.Errorf("round: the user has not completed round %d of the course", before.round)
+		return clashError(fmt.Sprintf("round: the user has not completed round %d of the course", before.round))
 	case b.byKey[after] != nil && a.after.CompletedAt == nil:
 		return fmt.Errorf("completed_at is required: round %d of the course follows", after.round)
 	}
