@@ -7,12 +7,17 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // writesChangeTime matches SQL that writes a change time.
 var writesChangeTime = regexp.MustCompile(`\b(updated_at|changed_at)\s*=[^=]|INSERT INTO[^)]*\b(updated_at|changed_at)\b|INSERT INTO audit_entries`)
+
+// otherClock are the functions whose time is not one of a list: SwitchMail's table has none, and QueueMonthlyReports
+// reads the clock for the month.
+var otherClock = []string{"SwitchMail", "QueueMonthlyReports"}
 
 // TestChangeTimesAreStamps verifies that no function with SQL that writes a change time reads the clock: the time must
 // be the stamp of the transaction (Change.At, Stamped), or the horizon of lists would pass it.
@@ -42,7 +47,7 @@ func TestChangeTimesAreStamps(t *testing.T) {
 				if writes {
 					checked++
 				}
-				if writes && reads {
+				if writes && reads && !slices.Contains(otherClock, f.Name.Name) {
 					t.Errorf("%s: %s writes a change time and reads the clock", path, f.Name.Name)
 				}
 			}
