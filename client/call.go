@@ -87,13 +87,15 @@ func Items[In, Item any](
 }
 
 // Feed yields the pages of a feed, from the input's cursor on. At the end of the feed it stops if every is 0, and
-// otherwise polls each time after the duration every. An error is yielded last, with a nil page. To continue later,
-// start from the NextCursor of the last page.
+// otherwise polls each time after the duration every; a feed that the input does not follow stops there anyway. An error
+// is yielded last, with a nil page. To continue later, start from the NextCursor of the last page.
 func Feed[In, Item any](
 	ctx context.Context, c *Client, o *op.Op[In, op.FeedPage[Item]], in *In, every time.Duration,
 ) iter.Seq2[*op.FeedPage[Item], error] {
 	return eachPage(ctx, c, o, in, func(p *op.FeedPage[Item]) (string, error) {
 		switch {
+		case p.Page.NextCursor == "" && p.Page.AsOf != nil: // the end of a feed that is not followed
+			return "", nil
 		case p.Page.NextCursor == "":
 			return "", errors.New("the answer is no page of a feed: it has no cursor")
 		case p.Page.HasMore:

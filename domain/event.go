@@ -62,4 +62,11 @@ type EventFilter struct {
 	Types []EventType
 	// Client is the client; nil for all.
 	Client *ClientID
+	// Since selects events of changes at or after this time; nil for all.
+	Since *time.Time
+	// Ends says that the caller reads the feed to its end, and does not follow it.
+	Ends bool
 }
+
+// ByTime reports whether the feed ends at a horizon: the caller may keep the greatest time of an event as the position.
+func (f *EventFilter) ByTime() bool { return f.Ends || f.Since != nil }

@@ -30,6 +30,8 @@ type Position struct {
 	Owner string `json:"o,omitempty"`
 	// Horizon is that of the first page. Positions of release 1.0, and of lists that do not use it, have none.
 	Horizon *time.Time `json:"h,omitempty"`
+	// Since is the time from which a feed continues that is read by time; nil for another.
+	Since *time.Time `json:"s,omitempty"`
 }
 
 // Slice is the part of a list that a Window requests.

@@ -34,6 +34,7 @@ type Option func(*API)
 func New(database *db.DB, cursorSecret []byte, options ...Option) *API {
 	a := &API{db: database, release: op.Latest}
 	a.Set.Cursors = domain.CursorSealer{Secret: cursorSecret}
+	a.Set.FixHorizon = database.FixHorizon
 	a.Set.DryRun = func(ctx context.Context, work func(context.Context) error) error { return database.DryRun(ctx, work) }
 	for _, option := range options {
 		option(a)

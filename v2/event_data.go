@@ -125,6 +125,8 @@ func newRenderer[K comparable, T, Data any](
 func (a *API) listEvents(
 	ctx context.Context, in *api.ListEventsInput, w domain.Window,
 ) (domain.Slice[domain.PublishedEvent], error) {
-	filter := domain.EventFilter{Types: in.Query.Types, Client: filterID[domain.ClientKind](in.Query.ClientID)}
+	filter := domain.EventFilter{
+		Types: in.Query.Types, Client: filterID[domain.ClientKind](in.Query.ClientID), Since: toTime(in.Query.Since), Ends: in.Query.Follow.Ends,
+	}
 	return outbox.Events(ctx, a.db, filter, w)
 }

@@ -43,9 +43,16 @@ func Events(
 			return domain.Slice[domain.PublishedEvent]{}, domain.ErrInvalid("cursor", "is not a cursor of this list")
 		}
 	}
+	var within domain.Period
+	if f.ByTime() {
+		var err error
+		if within, err = readingPeriod(ctx, d, f, &w); err != nil {
+			return domain.Slice[domain.PublishedEvent]{}, err
+		}
+	}
 	chosen := pg.SQL("SELECT 0::bigint AS position WHERE false")
 	if !w.Latest {
-		chosen = eventPositions(ctx, f, after, w.Limit+1)
+		chosen = eventPositions(ctx, f, after, within, w.Limit+1)
 	}
 	// Without events there is one row, of the head and nulls.
 	rows, err := pg.All[publishedRow](ctx, d, "read events", pg.SQL(`
@@ -68,6 +75,9 @@ func Events(
 		end = *s.Rows[w.Limit-1].Position
 	}
 	s.End = &domain.Position{Key: strconv.FormatInt(end, 10)}
+	if f.ByTime() {
+		s.Horizon, s.End = within.Until, readingEnd(f, within, s.More, s.End.Key)
+	}
 	return pg.Map(s, (*publishedRow).event), nil
 }
 
@@ -87,10 +97,40 @@ func Horizon(ctx context.Context, d *db.DB) (time.Time, error) {
 	return at, err
 }
 
+// readingPeriod returns the period of the events of a reading that ends at a horizon, which is the end of the period.
+// The start is the filter's, or the later time from which the feed continues.
+func readingPeriod(ctx context.Context, d *db.DB, f domain.EventFilter, w *domain.Window) (domain.Period, error) {
+	within := domain.Period{Since: f.Since}
+	if w.After != nil && w.After.Since != nil {
+		within.Since = w.After.Since
+	}
+	if w.After != nil && w.After.Horizon != nil { // of the first page
+		within.Until = w.After.Horizon
+		return within, nil
+	}
+	at, err := Horizon(ctx, d)
+	within.Until = &at
+	return within, err
+}
+
+// readingEnd returns the position after a page of a reading that ends at a horizon: that of the page's last event, key,
+// if more follow. At the end it is nil or, for a caller who follows the feed, the horizon, from which a later reading
+// goes on: events after it may already have earlier positions than events before it.
+func readingEnd(f domain.EventFilter, within domain.Period, more bool, key string) *domain.Position {
+	switch {
+	case more:
+		return &domain.Position{Key: key, Horizon: within.Until, Since: within.Since}
+	case f.Ends:
+		return nil
+	}
+	return &domain.Position{Key: "0", Since: new(domain.Later(*within.Since, *within.Until))}
+}
+
 // eventPositions selects, in order, the positions of the first n events after a position that match the filter and are
 // within the caller's reach. It reads up to n events of each index range. There is one range for the partner if the
 // caller reaches all clients and the filter names none, else one for each client, each divided by the filter's types.
-func eventPositions(ctx context.Context, f domain.EventFilter, after int64, n int) pg.Query {
+// A page that is the first within a period begins at the partner's first event of that period.
+func eventPositions(ctx context.Context, f domain.EventFilter, after int64, within domain.Period, n int) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	var ranges, inRange pg.Query
 	if caller.AllClients && f.Client == nil {
@@ -110,9 +150,21 @@ func eventPositions(ctx context.Context, f domain.EventFilter, after int64, n in
 		ranges = pg.SQL("? CROSS JOIN unnest(?::text[]) AS t (type)", ranges, f.Types)
 		inRange = pg.SQL("? AND e.type = t.type", inRange)
 	}
+	begin := pg.SQL("?::bigint", after)
+	if within.Until != nil {
+		inRange = pg.SQL("? AND e.created_at < ?", inRange, *within.Until)
+	}
+	if within.Since != nil {
+		inRange = pg.SQL("? AND e.created_at >= ?", inRange, *within.Since)
+		if after == 0 {
+			begin = pg.SQL(`(SELECT min(first.position) - 1 FROM published_events AS first
+				WHERE first.partner_id = ? AND first.created_at >= ? AND first.created_at < ?)`,
+				caller.Partner, *within.Since, *within.Until)
+		}
+	}
 	return pg.SQL(`
 		SELECT e.position FROM ?0 CROSS JOIN LATERAL (
 			SELECT e.position FROM published_events AS e WHERE ?1 AND e.position > ?2 ORDER BY e.position LIMIT ?3
 		) AS e
-		ORDER BY e.position LIMIT ?3`, ranges, inRange, after, n)
+		ORDER BY e.position LIMIT ?3`, ranges, inRange, begin, n)
 }

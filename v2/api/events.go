@@ -1,7 +1,9 @@
 package api
 
 import (
+	"errors"
 	"reflect"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,8 +103,8 @@ var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
 	Summary: "Follow events",
 	Description: "Returns what happened in the last 30 days to the clients that the key reaches, in the order in which " +
-		"it was published. Nothing is ever added before a cursor that was handed out, and `page.next_cursor` is " +
-		"never null: keep the last one, and ask again with it.",
+		"it was published. Nothing is ever added before a cursor that was handed out. The feed has no end: stop " +
+		"reading when `page.has_more` is false, keep the last `page.next_cursor`, and ask again with it later.",
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
 
@@ -112,8 +114,35 @@ type ListEventsInput struct {
 		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
 		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events of this client."`
+		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. With false, it ends like any other list: next_cursor is null when no more exist now."`
+		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events of changes at or after this time (created_at). The greatest created_at that you have read is a safe value for the next reading. Deduplicate by id."`
 	}
 }
+
+// Follow says whether a feed is followed. The zero value follows it, as does a request without the parameter.
+type Follow struct {
+	// Ends says that the caller wants the end of the feed.
+	Ends bool
+}
+
+// UnmarshalText reads true or false.
+func (f *Follow) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "true", "false":
+		f.Ends = string(text) == "false"
+		return nil
+	}
+	return errors.New("must be true or false")
+}
+
+// AppendText writes true or false.
+func (f Follow) AppendText(b []byte) ([]byte, error) { return strconv.AppendBool(b, !f.Ends), nil }
+
+// MarshalText writes true or false.
+func (f Follow) MarshalText() ([]byte, error) { return f.AppendText(nil) }
+
+// JSONSchema describes a boolean, by default true.
+func (Follow) JSONSchema() string { return `{"type":"boolean","default":true}` }
 
 // UserAssignment is a user's course with its status, as events show it.
 type UserAssignment struct {

@@ -22,6 +22,8 @@ type bound struct {
 type Set struct {
 	// Cursors seals the cursors of the set's lists.
 	Cursors domain.CursorSealer
+	// FixHorizon sets the horizon of a window, as of now, unless the position after which it begins has one. nil for none.
+	FixHorizon func(ctx context.Context, w *domain.Window) error
 	// AroundWrite wraps every operation of scope write; nil for nothing.
 	AroundWrite AroundWrite
 	// DryRun runs work and always undoes what it wrote. It must be set for operations whose body has a member dry_run.

@@ -37,10 +37,12 @@ type Page[T any] struct {
 	AsOf *time.Time `json:"-"`
 }
 
-// PageInfo holds the cursor of the next page of a list.
+// PageInfo holds the cursor of the next page of a list, and its horizon.
 type PageInfo struct {
 	NextCursor *string `json:"next_cursor" doc:"Pass it as cursor for the next page. Null on the last page."`
 	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
+	// AsOf is zero for callers in this process, who do not need it.
+	AsOf domain.Time `json:"as_of" since:"2.5" doc:"All changes before this time are in the list. It is the same on every page of one reading: begin with updated_since=as_of next time."`
 }
 
 // DeclareList declares an operation that answers with a page of a list.
@@ -89,9 +91,16 @@ func bindPaged[In, Out, Row, Item any](
 		if err != nil {
 			return nil, err
 		}
+		fixed, err := o.fixHorizon(ctx, s, in, &window)
+		if err != nil {
+			return nil, err
+		}
 		slice, err := read(ctx, in, window)
 		if err != nil {
 			return nil, err
+		}
+		if fixed {
+			slice.Horizon = window.Horizon
 		}
 
 		page := &Page[Item]{Data: make([]Item, len(slice.Rows)), Total: slice.Total, AsOf: slice.Horizon}
@@ -99,8 +108,14 @@ func bindPaged[In, Out, Row, Item any](
 			page.Data[i] = item(row)
 		}
 		page.Page.HasMore = slice.More
-		if slice.End != nil {
-			page.End = s.Cursors.Seal(binding, *slice.End)
+		if slice.Horizon != nil {
+			page.Page.AsOf = domain.At(*slice.Horizon)
+		}
+		if end := slice.End; end != nil {
+			if fixed {
+				end.Horizon = window.Horizon
+			}
+			page.End = s.Cursors.Seal(binding, *end)
 		}
 		if slice.More {
 			page.Page.NextCursor = &page.End
@@ -108,6 +123,27 @@ func bindPaged[In, Out, Row, Item any](
 		return output(page), nil
 	})
 }
+
+// fixHorizon fixes the horizon of the window of a list, if callers are shown it. With updated_since it does not: there
+// the read does so itself, after it has refreshed what is stale. A feed, too, has a horizon of its own.
+func (o *Op[In, Out]) fixHorizon(ctx context.Context, s *Set, in *In, w *domain.Window) (fixed bool, err error) {
+	v := reflect.ValueOf(in).Elem()
+	if _, list := v.FieldByIndex(o.paging).Interface().(Paging); !list || s.FixHorizon == nil || !shows(ctx, asOfSince) {
+		return false, nil
+	}
+	for _, p := range o.input.Query {
+		if p.Name == "updated_since" && !v.FieldByIndex(p.index).IsZero() {
+			return false, nil
+		}
+	}
+	return true, s.FixHorizon(ctx, w)
+}
+
+// asOfSince is the tag since of PageInfo.AsOf.
+var asOfSince = func() string {
+	f, _ := reflect.TypeFor[PageInfo]().FieldByName("AsOf")
+	return f.Tag.Get("since")
+}()
 
 // windowOf returns the window that query, a Paging or a FeedQuery, requests. binding is what the cursors of the list
 // are bound to. A cursor of another list, or of other filters, is InvalidRequest.
@@ -176,8 +212,9 @@ type FeedPage[T any] struct {
 
 // FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
-	NextCursor string `json:"next_cursor" doc:"Where to go on, now or later; never null. It stays good when nothing follows yet."`
-	HasMore    bool   `json:"has_more" doc:"More is there now; else ask again later."`
+	NextCursor string       `json:"next_cursor" null:"2.5" doc:"Where to go on, now or later. It stays good when nothing follows yet. Null only with follow=false, when no more exist now."`
+	HasMore    bool         `json:"has_more" doc:"More is there now; else ask again later."`
+	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the time before which all events are in the feed: begin with since=as_of next time. Otherwise null."`
 }
 
 // DeclareFeed declares an operation that answers with a page of a feed: a list that callers follow, as it only grows at
@@ -186,15 +223,19 @@ func DeclareFeed[In, Item any](meta Meta) *Op[In, FeedPage[Item]] {
 	return declarePaged[In, FeedPage[Item]](meta, reflect.TypeFor[FeedQuery]())
 }
 
-// BindFeed binds a feed in a set: read returns the rows of the window, and always the position after which the feed
-// continues; item converts a row.
+// BindFeed binds a feed in a set: read returns the rows of the window, and the position after which the feed continues,
+// unless the caller wants its end and it has come; item converts a row.
 func BindFeed[In, Row, Item any](
 	s *Set, o *Op[In, FeedPage[Item]],
 	read func(context.Context, *In, domain.Window) (domain.Slice[Row], error),
 	item func(Row) Item,
 ) {
 	bindPaged(s, o, read, item, func(page *Page[Item]) *FeedPage[Item] {
-		return &FeedPage[Item]{Data: page.Data, Page: FeedInfo{NextCursor: page.End, HasMore: page.Page.HasMore}}
+		info := FeedInfo{NextCursor: page.End, HasMore: page.Page.HasMore}
+		if as := page.Page.AsOf; !as.IsZero() {
+			info.AsOf = &as
+		}
+		return &FeedPage[Item]{Data: page.Data, Page: info}
 	})
 }
 

@@ -1,6 +1,9 @@
 package op
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Release is a release of v2. It has every operation, field and parameter of the lower releases. What a field or a
 // parameter belongs to is declared by its tag since, such as since:"2.4", which names the first release that has it
@@ -58,6 +61,19 @@ func (Release) Values() []string {
 		names = append(names, r.String())
 	}
 	return names
+}
+
+type releaseKey struct{}
+
+// In returns a context for calls of callers who are shown the release.
+func (r Release) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, releaseKey{}, r)
+}
+
+// shows reports whether callers are shown what has the tag since. Callers in this process, who name no release, are not.
+func shows(ctx context.Context, since string) bool {
+	r, _ := ctx.Value(releaseKey{}).(Release)
+	return r != 0 && r.Includes(since)
 }
 
 // UnmarshalText reads a release, for flags.

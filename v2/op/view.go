@@ -118,6 +118,9 @@ func (r Release) structView(t reflect.Type) *view {
 			field.Tag = `json:",embed"` // an embedded field would bring its methods, which a made type cannot have
 		}
 		of := r.viewOf(f.Type)
+		if r.ShowsNull(f) {
+			of = emptyAsNull
+		}
 		if of != nil {
 			field.Type, differs = of.t, true
 		}
@@ -138,6 +141,20 @@ func (r Release) structView(t reflect.Type) *view {
 			}
 		}
 	}}
+}
+
+// emptyAsNull is the view of a string that is null where it is empty.
+var emptyAsNull = &view{reflect.TypeFor[*string](), func(dst, src reflect.Value) {
+	if text := src.String(); text != "" {
+		dst.Set(reflect.ValueOf(&text))
+	}
+}}
+
+// ShowsNull reports whether a string field is null in the release where it is empty. The tag null names the first
+// release in which it may be, such as null:"2.5". Earlier documents promise a string, and callers in Go keep one.
+func (r Release) ShowsNull(f reflect.StructField) bool {
+	since, ok := f.Tag.Lookup("null")
+	return ok && r.Includes(since)
 }
 
 // marshalsItself reports whether a type writes its own JSON or text.

@@ -124,7 +124,7 @@ type runner func(context.Context, any) (any, error)
 // answer runs the operation, counts the call against the client's budget and returns the outcome. ctx is the request's,
 // or that of a transaction within it. If the budget is used up, the error also undoes such a transaction.
 func (e *Edge) answer(ctx context.Context, c *gin.Context, o op.Operation, in any, run runner) (domain.Outcome, error) {
-	out, err := run(ctx, in)
+	out, err := run(e.release.In(ctx), in)
 	if err != nil {
 		return domain.Outcome{}, err
 	}

@@ -290,6 +290,9 @@ func (m *mapper) member(f field, d direction) (property, error) {
 		// A member that is required in an input, or that an output omits if it is nil, is never null.
 		t, nullable = t.Elem(), d == input && !p.required || d == output && !f.omits
 	}
+	if d == output && m.source.Release.ShowsNull(f.StructField) {
+		nullable = true
+	}
 	if d == input && m.source.Lenient && !p.required { // null is as good as absent
 		nullable = true
 	}
