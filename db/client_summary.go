@@ -14,7 +14,7 @@ import (
 // summarySQL refreshes the summaries and risks of the clients, alias c, that match the condition @of and whose summary
 // is older than @before, and returns the clients. @gradeFloors are the lowest scores of all @grades but the first. A
 // client without users has the average @noUsers and no rates (decisions 3.7). RefreshAhead keeps the summary fresh
-// until @ahead; NULL leaves that time unchanged. With @async the commit does not wait for the disk: if a crash loses
+// until @refreshUntil; NULL leaves that time unchanged. With @async the commit does not wait for the disk: if a crash loses
 // the summary, the next read refreshes it again. The history gets a row of @today only if the clock is trusted: @steady
 // is false after a step, and @plausibleDay is the condition of ClockTrusted in SQL, so that a read needs no further
 // statement.
@@ -29,7 +29,7 @@ const summarySQL = `
 		SELECT set_config('synchronous_commit',
 			CASE WHEN @async::boolean THEN 'off' ELSE current_setting('synchronous_commit') END, true)
 	), stale AS MATERIALIZED (
-		SELECT c.id FROM session CROSS JOIN clients AS c WHERE @of AND c.summarized_at < @before
+		SELECT c.id FROM session CROSS JOIN clients AS c WHERE @of AND (c.summarized_at < @before OR c.summarized_at > @ahead)
 		ORDER BY c.id FOR NO KEY UPDATE OF c
 	), fresh AS MATERIALIZED (
 		SELECT s.id, u.users AS active_users, u.grades, f.factor_totals, f.factor_users,
@@ -84,14 +84,14 @@ const summarySQL = `
 		overdue_users = f.overdue_users, on_track_rate = f.on_track_rate,
 		click_rate_90d = f.click_rate_90d, report_rate_90d = f.report_rate_90d,
 		click_rate_365d = f.click_rate_365d, click_rate_total = f.click_rate_total,
-		summarized_at = @now, refresh_until = greatest(c.refresh_until, @ahead),
+		summarized_at = @now, refresh_until = coalesce(@refreshUntil, c.refresh_until),
 		updated_at = CASE WHEN
 			(c.average_score, c.high_risk_users, c.overdue_users, c.on_track_rate,
 			 c.click_rate_90d, c.report_rate_90d, c.click_rate_total) <>
 			(f.average_score, f.high_risk_users, f.overdue_users, f.on_track_rate,
 			 f.click_rate_90d, f.report_rate_90d, f.click_rate_total)
 			OR c.click_rate_365d <> f.click_rate_365d AND c.summarized_at >= @today::date -- not if it changes with the date only
-			THEN greatest(c.updated_at, @now) ELSE c.updated_at END
+			THEN greatest(c.updated_at, @stamp) ELSE c.updated_at END
 	FROM fresh AS f WHERE c.id = f.id RETURNING `
 
 // factorTotals and factorUsers are SQL arrays with an element for each factor: the sum of its deltas in the rows r of
@@ -121,18 +121,19 @@ const (
 )
 
 // summarize refreshes in one statement the summaries of the clients, alias c, that match a condition and whose summary
-// is older than before, and returns these clients. RefreshAhead keeps them fresh until ahead; nil leaves that time
-// unchanged. Outside of a transaction the commit does not wait for the disk.
+// is older than before or lies ahead of the clock, and returns these clients. RefreshAhead keeps them fresh until
+// refreshUntil; nil leaves that time unchanged. Outside of a transaction the commit does not wait for the disk.
 func (d *DB) summarize(
-	ctx context.Context, condition pg.Query, before time.Time, ahead *time.Time,
+	ctx context.Context, condition pg.Query, before time.Time, refreshUntil *time.Time,
 ) (refreshed []ClientRow, err error) {
 	async := !d.InTx(ctx)
-	err = d.Stamped(ctx, func(ctx context.Context, now time.Time) error {
+	err = d.Stamped(ctx, func(ctx context.Context, stamp time.Time) error {
+		now := d.Now() // which follows a step of the clock back, as the age of a summary does
 		refreshed, err = pg.All[ClientRow](ctx, d, "refresh summaries", pg.Prepared(pg.SQL(summarySQL+pg.Columns[ClientRow](),
 			pg.Named{
-				"of": condition, "before": before, "now": now, "today": domain.DateOf(now),
+				"of": condition, "before": before, "ahead": domain.Ahead(now), "now": now, "stamp": stamp, "today": domain.DateOf(now),
 				"gradeFloors": domain.GradeFloors, "grades": domain.GradesUpward, "noUsers": domain.AverageScore(0, 0),
-				"ahead": ahead, "async": async, "factorTotals": factorTotals, "factorUsers": factorUsers,
+				"refreshUntil": refreshUntil, "async": async, "factorTotals": factorTotals, "factorUsers": factorUsers,
 				"steady": d.steady(), "plausibleDay": d.plausibleDay(domain.DateOf(now)),
 			})))
 		return err
@@ -148,9 +149,10 @@ func (d *DB) refreshRead(ctx context.Context, condition pg.Query) ([]ClientRow, 
 		new(now.Add(refreshAheadFor)))
 }
 
-// stale reports whether a client's summary is older than domain.SummaryAge.
+// stale reports whether a client's summary is older than domain.SummaryAge, or lies ahead of the clock.
 func (d *DB) stale(c *domain.Client) bool {
-	return c.Summary.At.Before(d.Now().Add(-domain.SummaryAge))
+	now := d.Now()
+	return c.Summary.At.Before(now.Add(-domain.SummaryAge)) || c.Summary.At.After(domain.Ahead(now))
 }
 
 // FreshTenant returns a client within the caller's reach, or NotFound. It first refreshes the client's summary if that
@@ -203,9 +205,11 @@ func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 	_, err = d.TryAdvisoryLock(ctx, "summaries", func(ctx context.Context) error {
 		now := d.Now()
 		refreshBefore := now.Add(-refreshAheadAge)
+		// A refresh_until that no read has stored by this clock was stored while it was far ahead.
 		clients, err := pg.All[domain.ClientID](ctx, d, "list stale summaries", pg.SQL(`
-			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ? AND summarized_at < ?
-			ORDER BY id`, now, refreshBefore))
+			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ?0 AND refresh_until <= ?1
+				AND (summarized_at < ?2 OR summarized_at > ?3)
+			ORDER BY id`, now, now.Add(2*refreshAheadFor), refreshBefore, domain.Ahead(now)))
 		if err != nil {
 			return err
 		}
@@ -223,7 +227,7 @@ func (d *DB) ForceSummaries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// If the clock was set back, summarized_at may be in the future. This bound is later than any.
+	// Later than any summarized_at.
 	farFuture := d.Now().AddDate(1000, 0, 0)
 	const batch = 200 // clients in a transaction, which locks them
 	_, err = d.summarizeAll(ctx, clients, batch, farFuture)
@@ -235,7 +239,7 @@ func (d *DB) summarizeAll(
 	ctx context.Context, clients []domain.ClientID, batch int, before time.Time,
 ) (refreshed int, err error) {
 	for ids := range slices.Chunk(clients, batch) {
-		rows, err := d.summarize(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(ids)), before, nil /* ahead */)
+		rows, err := d.summarize(ctx, pg.SQL("c.id = ANY(?::uuid[])", pg.IDs(ids)), before, nil /* refreshUntil */)
 		if err != nil {
 			return refreshed, err
 		}
@@ -254,7 +258,7 @@ func (t *Tenant) Peers() pg.Query {
 // FreshPeers returns the other clients of the same partner that have active users. It first refreshes their summaries
 // that are older than domain.SummaryAge.
 func (t *Tenant) FreshPeers(ctx context.Context) ([]*Tenant, error) {
-	if _, err := t.db.summarize(ctx, t.Peers(), t.db.Now().Add(-domain.SummaryAge), nil /* ahead */); err != nil {
+	if _, err := t.db.summarize(ctx, t.Peers(), t.db.Now().Add(-domain.SummaryAge), nil /* refreshUntil */); err != nil {
 		return nil, err
 	}
 	rows, err := pg.All[ClientRow](ctx, t.db, "list clients to compare with", pg.Rows[ClientRow]().Where("?", t.Peers()))

@@ -98,6 +98,45 @@ func TestSummaryAge(t *testing.T) {
 	w.Exec("UPDATE users SET score = 100 WHERE id = $1", user)
 	w.Must(w.ForceSummaries(t.Context()))
 	read(100, w.Clock.Now(), w.Clock.Now())
+
+	// A summary that lies ahead of the clock is stale, also for RefreshAhead.
+	w.Clock.Step(-10 * time.Minute)
+	w.Exec("UPDATE users SET score = 300 WHERE id = $1", user)
+	tenant, err := w.FreshTenant(w.caller(), client)
+	w.Must(err)
+	if tenant.Summary.AverageScore != 300 || !tenant.Summary.At.Equal(w.Clock.Now()) {
+		t.Errorf("after the clock was set back: %+v", tenant.Summary)
+	}
+	w.Clock.Step(-10 * time.Minute)
+	if n, err := w.RefreshAhead(t.Context()); err != nil || n != 1 {
+		t.Errorf("after the clock was set back, %d summaries are refreshed ahead (%v)", n, err)
+	}
+	// One that a process stored whose clock is less than a second ahead is not.
+	w.Exec("UPDATE clients SET summarized_at = $2 WHERE id = $1", client, w.Clock.Now().Add(900*time.Millisecond))
+	if n, err := w.RefreshAhead(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d summaries are refreshed that are a little ahead (%v)", n, err)
+	}
+}
+
+// TestRefreshAheadEnds: a summary that was read while the clock was years ahead is not kept fresh for these years.
+func TestRefreshAheadEnds(t *testing.T) {
+	w := newWorld(t)
+	client := w.AddClient()
+	w.Clock.Step(800 * 24 * time.Hour)
+	if _, err := w.FreshTenant(w.caller(), client); err != nil {
+		t.Fatal(err)
+	}
+	w.Clock.Step(-800 * 24 * time.Hour)
+	if n, err := w.RefreshAhead(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d summaries are refreshed ahead (%v)", n, err)
+	}
+	if _, err := w.FreshTenant(w.caller(), client); err != nil { // a read keeps it fresh again
+		t.Fatal(err)
+	}
+	w.Clock.Advance(4 * time.Minute)
+	if n, err := w.RefreshAhead(t.Context()); err != nil || n != 1 {
+		t.Errorf("after a read, %d summaries are refreshed ahead (%v)", n, err)
+	}
 }
 
 func TestRefreshReachable(t *testing.T) {

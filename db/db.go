@@ -131,7 +131,7 @@ var clashes = map[string]*domain.Error{
 // see one snapshot, and its Now is constant. The client's summary is refreshed first, so that it agrees with the other
 // reads. Snapshot returns NotFound if the client was archived.
 func (t *Tenant) Snapshot(ctx context.Context, fn func(ctx context.Context, t *Tenant) error) error {
-	_, err := t.db.summarize(ctx, pg.SQL("c.id = ? AND c.archived_at IS NULL", t.ID), t.db.Now(), nil /* ahead */)
+	_, err := t.db.summarize(ctx, pg.SQL("c.id = ? AND c.archived_at IS NULL", t.ID), t.db.Now(), nil /* refreshUntil */)
 	if err != nil {
 		return err
 	}

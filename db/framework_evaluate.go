@@ -24,7 +24,7 @@ const evaluateSQL = `
 	WITH stale AS MATERIALIZED (
 		SELECT f.client_id, f.id, f.framework_id, f.audience_type, coalesce(f.audience_id, f.client_id) AS audience,
 			f.training, f.phishing, f.policies, f.reporting
-		FROM framework_assignments AS f WHERE (@of) AND f.evaluated_at < @before
+		FROM framework_assignments AS f WHERE (@of) AND (f.evaluated_at < @before OR f.evaluated_at > @ahead)
 		ORDER BY f.client_id, f.id FOR NO KEY UPDATE OF f
 	), required_measures AS MATERIALIZED (
 		SELECT s.client_id, s.id, m.place, m.key, m.target, m.at_most, m.idle
@@ -54,7 +54,7 @@ const evaluateSQL = `
 	)
 	UPDATE framework_assignments AS f SET requirements = coalesce(e.requirements, '[]'),
 		met = coalesce(e.met, 0), total = coalesce(e.total, 0), evaluated_at = @now,
-		changed_at = CASE WHEN f.requirements IS DISTINCT FROM coalesce(e.requirements, '[]') THEN @now::timestamptz
+		changed_at = CASE WHEN f.requirements IS DISTINCT FROM coalesce(e.requirements, '[]') THEN @stamp::timestamptz
 			ELSE coalesce(f.changed_at, f.created_at) END
 	FROM stale AS s LEFT JOIN evaluated AS e ON e.client_id = s.client_id AND e.id = s.id
 	WHERE f.client_id = s.client_id AND f.id = s.id`
@@ -62,20 +62,23 @@ const evaluateSQL = `
 // evaluate evaluates the framework assignments, alias f, that match a condition and were evaluated before a time, in
 // one statement.
 func (d *DB) evaluate(ctx context.Context, condition pg.Query, before time.Time) error {
-	return d.Stamped(ctx, func(ctx context.Context, now time.Time) error {
+	return d.Stamped(ctx, func(ctx context.Context, stamp time.Time) error {
+		now := d.Now() // which follows a step of the clock back, as the age of an evaluation does
 		return pg.Run(ctx, d, "evaluate frameworks", pg.SQL(evaluateSQL, pg.Named{
-			"of": condition, "before": before, "now": now, "today": domain.DateOf(now), "measures": measuresOfFrameworks(),
-			"roles": domain.Role("").Values(),
+			"of": condition, "before": before, "ahead": domain.Ahead(now), "now": now, "stamp": stamp, "today": domain.DateOf(now),
+			"measures": measuresOfFrameworks(), "roles": domain.Role("").Values(),
 		}))
 	})
 }
 
-// EvaluateStale evaluates the client's framework assignments whose evaluation is older than domain.SummaryAge, in one
-// statement. A cheap statement first checks whether there are any.
+// EvaluateStale evaluates the client's framework assignments whose evaluation is older than domain.SummaryAge, or lies
+// ahead of the clock, in one statement. A cheap statement first checks whether there are any.
 func (t *Tenant) EvaluateStale(ctx context.Context) error {
-	ofClient, before := pg.SQL("f.client_id = ?", t.ID), t.db.Now().Add(-domain.SummaryAge)
+	now := t.db.Now()
+	ofClient, before := pg.SQL("f.client_id = ?", t.ID), now.Add(-domain.SummaryAge)
 	stale, err := pg.One[bool](ctx, t.db, "look for stale evaluations", pg.Prepared(pg.SQL(
-		"SELECT EXISTS (SELECT 1 FROM framework_assignments AS f WHERE ? AND f.evaluated_at < ?)", ofClient, before)))
+		"SELECT EXISTS (SELECT 1 FROM framework_assignments AS f WHERE ?0 AND (f.evaluated_at < ?1 OR f.evaluated_at > ?2))",
+		ofClient, before, domain.Ahead(now))))
 	if err != nil || !stale {
 		return err
 	}
@@ -85,7 +88,7 @@ func (t *Tenant) EvaluateStale(ctx context.Context) error {
 // Evaluate evaluates one of the client's framework assignments, which the change has inserted or locked, even if it is
 // fresh. To see the effects of the change, call it within Finally.
 func (c *Change) Evaluate(ctx context.Context, t *Tenant, id domain.FrameworkAssignmentID) error {
-	// If the clock was set back, evaluated_at may be in the future. This bound is later than any.
+	// Later than any evaluated_at.
 	farFuture := c.Now().AddDate(1000, 0, 0)
 	return c.evaluate(ctx, pg.SQL("f.client_id = ? AND f.id = ?", t.ID, id), farFuture)
 }

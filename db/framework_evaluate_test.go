@@ -56,6 +56,8 @@ func TestEvaluateStale(t *testing.T) {
 	stale(1, noon)
 	w.Clock.Advance(time.Microsecond)
 	stale(evaluated, w.Clock.Now())
+	w.Clock.Step(-10 * time.Minute) // an evaluation that lies ahead of the clock is stale
+	stale(evaluated, w.Clock.Now())
 	if e := w.evaluations(another)[never[0]]; e.At.Unix() != 0 || len(e.Requirements) != 0 {
 		t.Errorf("another client's was evaluated: %+v", e)
 	}

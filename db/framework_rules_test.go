@@ -148,7 +148,7 @@ func TestMeasures(t *testing.T) {
 		if got := said(w.evaluations(e.client)[id], c.key); got != c.want {
 			t.Errorf("%s, %s:\n got %s\nwant %s", c.key, c.name, got, c.want)
 		}
-		w.Exec("UPDATE framework_assignments SET evaluated_at = 'infinity'")
+		w.Exec("UPDATE framework_assignments SET evaluated_at = $1", noon)
 	}
 }
 

@@ -33,6 +33,14 @@ func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) erro
 	})
 }
 
+// ClaimTime returns the time as of which a claim leases rows for the duration life, and false if nothing may be claimed:
+// if the clock has jumped forward, leases that other processes still work under have ended. For the duration of a lease
+// they renew these, or finish.
+func (d *DB) ClaimTime(life time.Duration) (now time.Time, ok bool) {
+	now = d.Now()
+	return now, d.SinceJump() >= life // read after now: a jump is noted before it is shown
+}
+
 // ListenFor calls wake at each notification of a channel, and once when it begins to listen, until ctx ends or the
 // connection fails (pg.DB.Listen). It checks the connection after 10 seconds without a notification.
 func (d *DB) ListenFor(ctx context.Context, channel string, wake func()) error {
@@ -64,7 +72,11 @@ type PeriodicLease struct {
 // expired, ClaimPeriodic records a failure at that time. A job that is due more than farAhead from now is due: the clock
 // was ahead when that was stored.
 func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration) (*PeriodicLease, error) {
-	now, l := d.Now(), &PeriodicLease{kind: kind, token: uuid.New()}
+	l := &PeriodicLease{kind: kind, token: uuid.New()}
+	now, ok := d.ClaimTime(life)
+	if !ok {
+		return nil, nil
+	}
 	n, err := pg.Exec(ctx, d, "claim a periodic job", pg.SQL(`
 		INSERT INTO periodic_jobs AS p (kind, due_at, lease) VALUES (?0, ?1, ?2)
 		ON CONFLICT (kind) DO UPDATE SET due_at = excluded.due_at, lease = excluded.lease,
@@ -101,10 +113,11 @@ func (d *DB) RefreshDue(ctx context.Context) (bool, error) {
 	return err == nil && !done, err
 }
 
-// refreshDone reports whether the DailyRefresh of a day is done.
+// refreshDone reports whether the DailyRefresh of a day is done. One that was done while the clock was ahead was done too
+// early: it does not count until the clock has caught up.
 func (d *DB) refreshDone(ctx context.Context, day domain.Date) (bool, error) {
-	return pg.One[bool](ctx, d, "look for a daily refresh",
-		pg.SQL("SELECT EXISTS (SELECT 1 FROM daily_refreshes WHERE day = ?)", day))
+	return pg.One[bool](ctx, d, "look for a daily refresh", pg.SQL(
+		"SELECT EXISTS (SELECT 1 FROM daily_refreshes WHERE day = ? AND finished_at <= ?)", day, domain.Ahead(d.Now())))
 }
 
 // DailyRefresh makes the changes that depend on the date, once for each day, which is today or earlier (decisions 3.9,
@@ -168,7 +181,7 @@ func (d *DB) refresh(ctx context.Context, day domain.Date, progress func(done, t
 	}
 	return pg.Run(ctx, d, "mark the daily refresh as done", pg.SQL(`
 		WITH later AS (DELETE FROM daily_refreshes WHERE day > ?0)
-		INSERT INTO daily_refreshes (day, finished_at) VALUES (?0, ?1) ON CONFLICT DO NOTHING`, day, now))
+		INSERT INTO daily_refreshes (day, finished_at) VALUES (?0, ?1) ON CONFLICT (day) DO UPDATE SET finished_at = excluded.finished_at`, day, now))
 }
 
 // touchOverdue sets updated_at of the users with a course that has become overdue since the previous refresh. No write

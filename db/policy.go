@@ -52,7 +52,7 @@ func changedAt(now time.Time) pg.Query {
 // selectPolicies adds to q the columns of PolicyRow, alias p.
 func (t *Tenant) selectPolicies(q *pg.Select) {
 	now := t.db.Now()
-	q.Columns(pg.Columns[PolicyRow]()).Columns("p.counted_until > ? AS counted", now).
+	q.Columns(pg.Columns[PolicyRow]()).Columns("? AS counted", PolicyCountsHold(now)).
 		Columns("? AS changed_at", changedAt(now))
 }
 
@@ -215,6 +215,12 @@ func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, err
 	}))
 }
 
+// PolicyCountsHold returns the condition that the stored counts of a policy are not stale: no signature has expired since
+// they were counted, and the clock has not been set back before that time. 1.0 stores no counted_at.
+func PolicyCountsHold(now time.Time) pg.Query {
+	return pg.SQL("(counted_until > ?0 AND coalesce(counted_at, '-infinity') <= ?1)", now, domain.Ahead(now))
+}
+
 // PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0 and their valid signatures. For
 // each policy, only the branch of its scope reads rows: the conditions on p.scope_type are constant in the others. The
 // client's active users are read once (active) for all policies for the whole client or a large collection. Large
@@ -254,7 +260,8 @@ const StorePolicyCountsSQL = `, free AS (
 		WHERE p.client_id = ?0 AND p.xmin = c.seen FOR NO KEY UPDATE OF p SKIP LOCKED
 	), stored AS (
 		UPDATE policies AS p SET
-			audience_count = c.audience, acknowledged_count = c.acknowledged, counted_until = c.holds_until
+			audience_count = c.audience, acknowledged_count = c.acknowledged, counted_until = c.holds_until,
+			counted_at = ?2
 		FROM counted AS c WHERE p.client_id = ?0 AND p.id = c.id AND p.id IN (SELECT id FROM free)
 	)`
 

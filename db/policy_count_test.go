@@ -145,6 +145,9 @@ func TestPolicyCountsEqualARecount(t *testing.T) {
 		if r.IntN(4) == 0 {
 			o.Clock.Advance(time.Duration(r.IntN(72)) * time.Hour)
 		}
+		if r.IntN(6) == 0 {
+			o.Clock.Step(time.Duration(r.IntN(200)-150) * time.Hour) // the clock is set, mostly back
+		}
 		if r.IntN(3) > 0 {
 			o.check(i + 1)
 		}

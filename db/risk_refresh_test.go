@@ -51,6 +51,10 @@ func TestDailyRefreshOnce(t *testing.T) {
 	}
 	due(false)
 	w.refresh(false)
+	w.Clock.Step(-2 * time.Hour) // a refresh that lies ahead of the clock was too early
+	due(true)
+	w.Clock.Step(2 * time.Hour)
+	due(false)
 	var scored, records, events, waiting, days int
 	w.Get(`SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records),
 		(SELECT count(*) FROM published_events), (SELECT count(*) FROM events), (SELECT count(*) FROM risk_history)`,

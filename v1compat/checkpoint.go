@@ -145,10 +145,10 @@ type mark struct {
 	offset int
 }
 
-// checkpoint is a cursor and its expiry.
+// checkpoint is a cursor and its expiry, by Elapsed.
 type checkpoint struct {
 	cursor string
-	until  time.Time
+	until  time.Duration
 }
 
 // newMemory returns an empty store.
@@ -166,7 +166,7 @@ func (m *memory) Cursor(_ context.Context, list List, offset int) (string, error
 	}
 
 	found, ok := key.marks.Peek(mark{list.Name, offset}) // not Get: expire needs the order of Put
-	if !ok || m.clock.Now().After(found.until) {
+	if !ok || m.clock.Elapsed() > found.until {
 		return "", nil
 	}
 	return found.cursor, nil
@@ -187,7 +187,7 @@ func (m *memory) Put(_ context.Context, list List, offset int, cursor string) er
 	if !key.marks.Contains(mark{list.Name, offset}) {
 		m.total++
 	}
-	key.marks.Add(mark{list.Name, offset}, checkpoint{cursor, m.clock.Now().Add(CheckpointLife)})
+	key.marks.Add(mark{list.Name, offset}, checkpoint{cursor, m.clock.Elapsed() + CheckpointLife})
 
 	for m.total > memoryCheckpoints {
 		m.largest().marks.RemoveOldest() // also decreases total (ensureKey)
@@ -253,9 +253,9 @@ func (m *memory) expire(name string) {
 		return
 	}
 
-	now := m.clock.Now()
+	elapsed := m.clock.Elapsed()
 	for {
-		if _, oldest, ok := key.marks.GetOldest(); !ok || !now.After(oldest.until) {
+		if _, oldest, ok := key.marks.GetOldest(); !ok || elapsed <= oldest.until {
 			return
 		}
 		key.marks.RemoveOldest()

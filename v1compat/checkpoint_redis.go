@@ -30,9 +30,9 @@ type RedisConnections interface {
 	Use(ctx context.Context, fn func(redis.Conn) error) error
 }
 
-// NewRedis returns a store in Redis.
-func NewRedis(connections RedisConnections, log *slog.Logger) *Redis {
-	return &Redis{connections: connections, log: log, clock: domain.SystemClock{}, perKey: keyCheckpoints}
+// NewRedis returns a store in Redis. The clock should be that of the other replicas.
+func NewRedis(connections RedisConnections, clock domain.Clock, log *slog.Logger) *Redis {
+	return &Redis{connections: connections, log: log, clock: clock, perKey: keyCheckpoints}
 }
 
 // redisSet returns the name of the set of a key's checkpoints. Braces keep a key's entries in one slot of a cluster.

@@ -35,7 +35,7 @@ func (p pool) Use(ctx context.Context, fn func(redis.Conn) error) error {
 func redisAt(t testing.TB, address string, clock domain.Clock, log io.Writer) *Redis {
 	connections := pool{&redis.Pool{MaxIdle: 1, Dial: func() (redis.Conn, error) { return redis.Dial("tcp", address) }}}
 	t.Cleanup(func() { connections.Close() })
-	store := NewRedis(connections, slog.New(slog.NewTextHandler(log, nil)))
+	store := NewRedis(connections, clock, slog.New(slog.NewTextHandler(log, nil)))
 	store.clock = clock
 	return store
 }
@@ -111,6 +111,10 @@ func storeContract(m marks, clock *domain.ManualClock) {
 	clock.Advance(16 * time.Minute)
 	m.want("key", "a", 20, "")
 	m.want("key", "a", 40, "")
+
+	m.put("key", "a", 60, "ahead") // and the clock is set back after that
+	clock.Step(-time.Hour)
+	m.want("key", "a", 60, "ahead")
 }
 
 // TestKeyIsBounded: beyond its bound, a key loses its oldest checkpoints, and no

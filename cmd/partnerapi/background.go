@@ -68,7 +68,8 @@ func (w *background) settleEmails(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again.
+// dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again. It is also
+// the longest time until the date is read again: the clock may be set, or stand still in a suspension.
 const dailyRetry = 5 * time.Minute
 
 // refreshDaily runs the daily refresh at the start, if it is due, and after each midnight (UTC). At the start it also runs
@@ -79,12 +80,11 @@ func (w *background) refreshDaily(ctx context.Context) {
 }
 
 // refreshIfDue runs the daily refresh if it is due, and then due recounts. It returns how long to wait until the next
-// call: until midnight (UTC), or dailyRetry if another process runs the refresh. With an error, the wait is unused.
+// call: until midnight (UTC), and at most dailyRetry. With an error, the wait is unused.
 func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err error) {
-	now := w.db.Now()
-	today := domain.DateOf(now)
+	today := domain.DateOf(w.db.Now())
 	if due, err := w.db.RefreshDue(ctx); err != nil || !due {
-		return today.AddDays(1).Time().Sub(now), err
+		return w.untilTomorrow(), err
 	}
 	start := time.Now()
 	ran, err := w.db.DailyRefresh(ctx, today, func(done, total int) {
@@ -98,7 +98,13 @@ func (w *background) refreshIfDue(ctx context.Context) (wait time.Duration, err 
 	}
 	w.log.InfoContext(ctx, "daily refresh done", "day", today.String(), "took", time.Since(start))
 	recountDue(ctx, w.db, w.log)
-	return today.AddDays(1).Time().Sub(w.db.Now()), nil
+	return w.untilTomorrow(), nil
+}
+
+// untilTomorrow returns the time until the next midnight (UTC), at most dailyRetry.
+func (w *background) untilTomorrow() time.Duration {
+	now := w.db.Now()
+	return min(domain.DateOf(now).AddDays(1).Time().Sub(now), dailyRetry)
 }
 
 // recountDue runs the recounts that an upgrade scheduled. A failure is retried after the next daily refresh, or at

@@ -20,8 +20,6 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/sony/gobreaker/v2"
-
-	"partnerapi/domain"
 )
 
 const (
@@ -258,10 +256,7 @@ func (c *primaryConn) noteReplica(err error) error {
 }
 
 // redisBudgets counts requests across replicas; see ginop.Store.
-type redisBudgets struct {
-	client *redisClient
-	clock  domain.Clock
-}
+type redisBudgets struct{ client *redisClient }
 
 // addToBudget adds ARGV[1] to the count KEYS[1], whose window of ARGV[2] milliseconds starts now if there is none,
 // and returns the count and the milliseconds left in the window.
@@ -277,19 +272,18 @@ end
 return {redis.call("INCRBY", KEYS[1], n), left}
 `)
 
-// Add adds n to the count of a name, and returns the count and the end of its window. It implements ginop.Store.
+// Add adds n to the count of a name, and returns the count and the rest of its window, by the clock of Redis. It implements ginop.Store.
 func (b redisBudgets) Add(
 	ctx context.Context, name string, n int64, window time.Duration,
-) (count int64, end time.Time, err error) {
+) (count int64, left time.Duration, err error) {
 	var got []int64 // the count, and the milliseconds left in the window
 	err = b.client.Use(ctx, func(c redis.Conn) (err error) {
 		got, err = redis.Int64s(addToBudget.Do(c, "partnerapi/budget:"+name, n, window.Milliseconds()))
 		return err
 	})
 	if err != nil {
-		return 0, time.Time{}, err
+		return 0, 0, err
 	}
 	// Redis counts whole milliseconds, and forgets a key after its last one.
-	left := time.Duration(got[1]+1) * time.Millisecond
-	return got[0], b.clock.Now().Add(left), nil
+	return got[0], time.Duration(got[1]+1) * time.Millisecond, nil
 }

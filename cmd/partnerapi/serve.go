@@ -151,7 +151,7 @@ func (c serveCmd) build(
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	links := report.NewLinks(reportSecret, address, d.Now)
 	s := &service{config: c, db: d, clock: d, after: time.After, log: log}
-	s.documents = &site.Documents{PublicURL: c.PublicURL, Address: address, SupportURL: c.SupportURL, Now: s.clock.Now}
+	s.documents = &site.Documents{PublicURL: c.PublicURL, Address: address, SupportURL: c.SupportURL, Clock: s.clock}
 	if s.cells, err = otherCells(ctx, d, c.PublicURL); err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 			return err
 		}
 		newRedisMetrics(s.redis, s.metrics)
-		budgets = redisBudgets{s.redis, s.clock}
+		budgets = redisBudgets{s.redis}
 	}
 	keys := ginop.NewKeys(d.CallerByDigest, s.clock, c.Demo) // with --demo, demonstration keys are accepted
 	if s.cells != nil {

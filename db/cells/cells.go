@@ -21,9 +21,9 @@ type Cells struct {
 	db    *db.DB
 	cell  domain.Cell
 	cache atomic.Pointer[cellData]
-	// refreshing guards refreshedAt, the time of the last refreshNow.
-	refreshing  sync.Mutex
-	refreshedAt time.Time
+	// refreshing guards refreshAt, the time from which refreshNow reads again, by Elapsed.
+	refreshing sync.Mutex
+	refreshAt  time.Duration
 }
 
 // cellData is the result of a read.
@@ -116,11 +116,11 @@ const refreshEvery = 100 * time.Millisecond
 func (c *Cells) refreshNow() {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
-	if c.db.Now().Sub(c.refreshedAt) < refreshEvery {
+	if c.db.Elapsed() < c.refreshAt {
 		return
 	}
 	_ = c.read(context.Background()) // Watch logs errors
-	c.refreshedAt = c.db.Now()
+	c.refreshAt = c.db.Elapsed() + refreshEvery
 }
 
 // elsewhere looks up in data the code of the other cell in which a key is valid: the cell to which it moved, or else

@@ -255,19 +255,20 @@ func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error
 	}
 	clients, err := pg.All[clientPolicies](ctx, d, "find policies whose counts are not stale", pg.SQL(`
 		SELECT client_id AS client, array_agg(id::text ORDER BY id) AS policies FROM policies
-		WHERE requires_acknowledgment AND counted_until > ? AND `+servedHere("client_id")+` GROUP BY 1 ORDER BY 1`, d.Now()))
+		WHERE requires_acknowledgment AND ? AND `+servedHere("client_id")+` GROUP BY 1 ORDER BY 1`, db.PolicyCountsHold(d.Now())))
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range clients {
+		now := d.Now()
 		found, err := pg.All[Miscount](ctx, d, "recount the "+policyCounter, pg.SQL(
 			db.PolicyCountsSQL+db.StorePolicyCountsSQL+`
 			SELECT ?3::text AS counter, json_build_object('client_id', p.client_id, 'id', id)::text AS key,
 				ROW(p.audience_count, p.acknowledged_count)::text AS stored, ROW(c.audience, c.acknowledged)::text AS counted
 			FROM counted AS c JOIN policies AS p USING (id)
-			WHERE p.client_id = ?0 AND p.counted_until > ?2
+			WHERE p.client_id = ?0 AND ?4
 				AND (p.audience_count, p.acknowledged_count) <> (c.audience, c.acknowledged)`,
-			c.Client, c.Policies, d.Now(), policyCounter))
+			c.Client, c.Policies, now, policyCounter, db.PolicyCountsHold(now)))
 		wrong = append(wrong, found...)
 		if err != nil {
 			return wrong, fmt.Errorf("recount the %s: %w", policyCounter, err)

@@ -36,11 +36,8 @@ type serverClock struct {
 	// measurement.
 	zero, machineZero atomic.Int64
 	// due is the time of the next measurement, by Elapsed; 0 before the first one.
-	due atomic.Int64
-	// leap is the time of the last step by more than domain.LeapForward, by Elapsed; negative if there was none.
-	leap atomic.Int64
-	// steps and stepped are the number of steps, and the sum of their lengths.
-	steps, stepped atomic.Int64
+	due   atomic.Int64
+	steps domain.Steps
 
 	mu sync.Mutex // guards what follows, and is held during a correction
 	// queried is when the measurement of zero began, by Elapsed, and uncertainty is how far zero may be wrong.
@@ -51,7 +48,6 @@ type serverClock struct {
 // newServerClock returns a clock that has measured nothing.
 func newServerClock(machine domain.Clock, log *slog.Logger) *serverClock {
 	c := &serverClock{machine: machine, log: log, ask: askServer}
-	c.leap.Store(-1)
 	zero := zeroOf(machine.Now(), machine.Elapsed())
 	c.zero.Store(zero)
 	c.machineZero.Store(zero)
@@ -75,13 +71,8 @@ func (c *serverClock) Now() time.Time {
 // Elapsed implements domain.Clock.
 func (c *serverClock) Elapsed() time.Duration { return c.machine.Elapsed() }
 
-// SinceLeap returns the time that has elapsed since the last step by more than domain.LeapForward, or domain.NoLeap.
-func (c *serverClock) SinceLeap() time.Duration {
-	if leap := c.leap.Load(); leap >= 0 {
-		return c.machine.Elapsed() - time.Duration(leap)
-	}
-	return domain.NoLeap
-}
+// Steps returns the steps that were measured.
+func (c *serverClock) Steps() *domain.Steps { return &c.steps }
 
 // afterConnect measures on a new connection. It returns an error if that broke the connection.
 func (c *serverClock) afterConnect(ctx context.Context, conn *pgx.Conn) error {
@@ -134,20 +125,18 @@ func (c *serverClock) correct(ctx context.Context, zero int64, queried, uncertai
 	if c.measured && by.Abs() <= uncertainty {
 		return
 	}
-	c.zero.Store(zero)
 	if atLeast := by.Abs() - uncertainty - c.uncertainty; c.measured && atLeast > stepFrom {
-		c.noteStep(ctx, by, atLeast)
+		// Noted before it can be seen: who sees that a lease has ended sees the jump too.
+		c.steps.Note(by, atLeast, c.machine.Elapsed())
+		defer c.announce(ctx, by)
 	}
+	c.zero.Store(zero)
 	c.measured, c.uncertainty = true, uncertainty
 }
 
-// noteStep logs and counts a step. atLeast is its length without what the measurements may be wrong by.
-func (c *serverClock) noteStep(ctx context.Context, by, atLeast time.Duration) {
-	c.steps.Add(1)
-	c.stepped.Add(int64(by.Abs()))
-	if by > 0 && atLeast > domain.LeapForward {
-		c.leap.Store(int64(c.machine.Elapsed()))
-	}
+// announce logs a step that Now shows, and wakes those who wait for it.
+func (c *serverClock) announce(ctx context.Context, by time.Duration) {
+	c.steps.Announce()
 	if c.log != nil {
 		c.log.WarnContext(ctx, "the clock of the database server was set, or this process was suspended", "by", by.Round(time.Millisecond))
 	}
@@ -159,6 +148,8 @@ type fixedClock struct {
 	now  time.Time
 }
 
-func (c fixedClock) Now() time.Time           { return c.now }
-func (c fixedClock) Elapsed() time.Duration   { return c.runs.Elapsed() }
-func (c fixedClock) SinceLeap() time.Duration { return c.runs.SinceLeap() }
+// Now implements domain.Clock.
+func (c fixedClock) Now() time.Time { return c.now }
+
+// Elapsed implements domain.Clock.
+func (c fixedClock) Elapsed() time.Duration { return c.runs.Elapsed() }

@@ -40,6 +40,7 @@ type DB struct {
 	pooler   Pooler
 	sql      *sql.DB
 	clock    domain.Clock
+	steps    *domain.Steps // of clock; none if it keeps none
 	clashes  map[string]*domain.Error
 	gate     *gate
 	replica  *replica // nil without WithReplica
@@ -107,6 +108,11 @@ func Open(url string, opts ...Option) (*DB, error) {
 	if o.clock == nil {
 		server = newServerClock(domain.SystemClock{}, o.stepLog)
 		d.clock = server
+	}
+	if stepped, ok := d.clock.(interface{ Steps() *domain.Steps }); ok {
+		d.steps = stepped.Steps()
+	} else {
+		d.steps = &domain.Steps{}
 	}
 	switch {
 	case o.slow != nil && o.tracer != nil:
@@ -247,12 +253,13 @@ func (d *DB) Elapsed() time.Duration { return d.clock.Elapsed() }
 // SinceLeap returns the time that has elapsed since this process saw the clock of Now set forward by more than
 // domain.LeapForward, or domain.NoLeap if it has not. Work that the clock alone causes, and that nothing can undo, waits
 // for some of it.
-func (d *DB) SinceLeap() time.Duration {
-	if c, ok := d.clock.(interface{ SinceLeap() time.Duration }); ok {
-		return c.SinceLeap()
-	}
-	return domain.NoLeap
-}
+func (d *DB) SinceLeap() time.Duration { return d.steps.SinceLeap(d.Elapsed()) }
+
+// SinceJump is SinceLeap for domain.JumpForward. After a jump, leases that processes still work under have ended.
+func (d *DB) SinceJump() time.Duration { return d.steps.SinceJump(d.Elapsed()) }
+
+// Stepped returns a channel that is closed when the clock of Now is set next, by more than a second.
+func (d *DB) Stepped() <-chan struct{} { return d.steps.Next() }
 
 // At returns the same database with a clock that always returns now.
 func (d *DB) At(now time.Time) *DB {

@@ -35,8 +35,8 @@ type replica struct {
 
 	mu    sync.Mutex
 	state ReplicaState
-	// rests is the time until which it is not tried again.
-	rests time.Time
+	// rests is the time until which it is not tried again, by Elapsed.
+	rests time.Duration
 }
 
 // ReplicaState is the known state of the standby.
@@ -86,7 +86,7 @@ func (d *DB) FromReplica(ctx context.Context, do func(ctx context.Context) error
 		return err
 	}
 	cause := cmp.Or(domain.AsError(err).Cause, err)
-	d.replica.recordCheck(ctx, d.Now(), time.Time{} /* unknown */, fmt.Errorf("read the standby: %w", cause))
+	d.replica.recordCheck(ctx, d.Elapsed(), time.Time{} /* unknown */, fmt.Errorf("read the standby: %w", cause))
 	return do(ctx)
 }
 
@@ -114,7 +114,7 @@ func (d *DB) CheckReplica(ctx context.Context) (feedback bool, err error) {
 func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	used, ok := ctx.Value(replicaKey{}).(*bool)
 	began := d.Now()
-	if !ok || d.replica.atRest(began) {
+	if !ok || d.replica.atRest(d.Elapsed()) {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, within)
@@ -130,7 +130,7 @@ func (d *DB) standby(ctx context.Context, within time.Duration) *pgxpool.Conn {
 	case ctx.Err() != nil:
 		return nil
 	}
-	d.replica.recordCheck(ctx, d.Now(), replayed, fault)
+	d.replica.recordCheck(ctx, d.Elapsed(), replayed, fault)
 	*used = *used || conn != nil
 	return conn
 }
@@ -225,16 +225,16 @@ func serverStateOf(ctx context.Context, conn *pgxpool.Conn, at position) (s serv
 }
 
 // atRest reports whether the standby is not to be tried yet.
-func (r *replica) atRest(now time.Time) bool {
+func (r *replica) atRest(elapsed time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return now.Before(r.rests)
+	return elapsed < r.rests
 }
 
 // recordCheck stores the result of a check, and logs it if the state changed. replayed is the time up to which the
 // standby has all changes. After a fault the standby is not tried for replicaRest, and its connections are closed,
 // because the URL may later lead to another server.
-func (r *replica) recordCheck(ctx context.Context, now, replayed time.Time, fault error) {
+func (r *replica) recordCheck(ctx context.Context, elapsed time.Duration, replayed time.Time, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.state
@@ -248,7 +248,7 @@ func (r *replica) recordCheck(ctx context.Context, now, replayed time.Time, faul
 		}
 		return
 	}
-	r.rests = now.Add(replicaRest)
+	r.rests = elapsed + replicaRest
 	r.pool.Reset()
 	if before.Fault == nil {
 		r.log.WarnContext(ctx, "the standby is left alone, and the primary read", "error", fault)

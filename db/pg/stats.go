@@ -21,8 +21,6 @@ func (d *DB) Stats() Stats {
 		InUse: d.gate.inUse(), Idle: int(pool.IdleConns()), Max: int(pool.MaxConns()) - ReservedConns,
 		Waits: d.gate.waited.Load(), Waited: time.Duration(d.gate.waitedFor.Load()),
 	}
-	if c, ok := d.clock.(*serverClock); ok {
-		s.ClockSteps, s.ClockStepped = c.steps.Load(), time.Duration(c.stepped.Load())
-	}
+	s.ClockSteps, s.ClockStepped = d.steps.Total()
 	return s
 }

@@ -58,7 +58,7 @@ const healthSQL = `
 	) AS e
 	CROSS JOIN LATERAL (
 		SELECT sum(audience_count) AS asked, sum(acknowledged_count) AS signed FROM policies
-		WHERE client_id = c.id AND archived_at IS NULL AND requires_acknowledgment AND counted_until > @now
+		WHERE client_id = c.id AND archived_at IS NULL AND requires_acknowledgment AND @countsHold
 	) AS s
 	CROSS JOIN LATERAL (
 		SELECT sum(met) AS met, sum(total) AS total FROM framework_assignments WHERE client_id = c.id
@@ -84,7 +84,7 @@ func HealthOfPeers(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (Pe
 			CASE WHEN count(h.signed) >= @least THEN avg(h.signed)::float8 END AS signed,
 			CASE WHEN count(h.frameworks_met) >= @least THEN avg(h.frameworks_met)::float8 END AS frameworks_met
 		FROM (`+healthSQL+`) AS h`, pg.Named{
-		"which": t.Peers(), "from": p.Start, "to": p.End, "now": t.DB().Now(), "least": domain.LeastPeers,
+		"which": t.Peers(), "from": p.Start, "to": p.End, "countsHold": db.PolicyCountsHold(t.DB().Now()), "least": domain.LeastPeers,
 	}))
 	if err != nil || row.Clients < domain.LeastPeers {
 		row.Health = domain.Health{}

@@ -136,7 +136,7 @@ func (r *Runner) workOn(
 		return run, errDeaths, err
 	}
 	w := &activeRun{Runner: r, lease: lease, onProgress: progress}
-	w.progressAt.Store(r.db.Now().UnixNano())
+	w.progressAt.Store(int64(r.db.Elapsed()))
 	runCtx, cancel := context.WithCancelCause(ctx)
 	extendEnded := make(chan struct{})
 	go func() {
@@ -219,12 +219,12 @@ type activeRun struct {
 	lease         *dirsync.Lease
 	onProgress    Progress // may be nil
 	read, applied int
-	progressAt    atomic.Int64 // the time of the last progress, by the database's clock
+	progressAt    atomic.Int64 // the time of the last progress, by Elapsed
 }
 
 // recordProgress records the time of progress, and passes the counts to onProgress, if it is set.
 func (w *activeRun) recordProgress() {
-	w.progressAt.Store(w.db.Now().UnixNano())
+	w.progressAt.Store(int64(w.db.Elapsed()))
 	if w.onProgress != nil {
 		w.onProgress(w.read, w.applied)
 	}
@@ -232,10 +232,10 @@ func (w *activeRun) recordProgress() {
 
 // isStalled reports whether the run has made no progress for too long.
 func (w *activeRun) isStalled() bool {
-	return w.db.Now().Sub(time.Unix(0, w.progressAt.Load())) >= stalledAfter
+	return w.db.Elapsed()-time.Duration(w.progressAt.Load()) >= stalledAfter
 }
 
-// extend extends the lease until ctx ends. It cancels the run if the lease is lost or the run stalls.
+// extend extends the lease until ctx ends, at each tick and after the clock was set. It cancels the run if the lease is lost or the run stalls.
 func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticks, stop := w.startTicker()
 	defer stop()
@@ -243,6 +243,7 @@ func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) 
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.db.Stepped():
 		case <-ticks:
 		}
 		if w.isStalled() {

@@ -21,7 +21,7 @@ import (
 type connection struct {
 	conn net.Conn
 	smtp *smtp.Client
-	used time.Time // when it was last released to the pool; zero for a new connection
+	used time.Duration // when it was last released to the pool, by Elapsed
 	// expiry closes the connection after idleFor in the pool.
 	expiry *time.Timer
 	// ended is true if the connection cannot send more messages.

@@ -70,7 +70,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 		if err != nil {
 			return err
 		}
-		reused := !c.used.IsZero() // release sets it
+		reused := c.expiry != nil // release sets it
 		err = c.send(w)
 		if c.ended {
 			_ = c.conn.Close()
@@ -108,7 +108,7 @@ func (s *SMTP) acquire(startCtx context.Context) (*connection, error) {
 		if c == nil {
 			return s.dial(startCtx)
 		}
-		if s.clock.Now().Sub(c.used) < freshFor || c.ping(startCtx) {
+		if s.clock.Elapsed()-c.used < freshFor || c.ping(startCtx) {
 			return c, nil
 		}
 		_ = c.conn.Close()
@@ -153,7 +153,7 @@ func (s *SMTP) release(c *connection) {
 		go c.close()
 		return
 	}
-	c.used = s.clock.Now()
+	c.used = s.clock.Elapsed()
 	c.expiry = time.AfterFunc(idleFor, c.close) // pop then passes over it
 	s.idle = append(s.idle, c)
 }

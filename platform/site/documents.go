@@ -12,6 +12,8 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+
+	"partnerapi/domain"
 )
 
 const (
@@ -30,12 +32,12 @@ type Documents struct {
 	PublicURL, Address string
 	// SupportURL is the web or mail address where partners get help; empty for none.
 	SupportURL string
-	// Now is the clock; nil is time.Now.
-	Now func() time.Time
+	// Clock is the clock; nil is the machine's.
+	Clock domain.Clock
 
 	mu         sync.Mutex
-	minute     time.Time // the start of the current minute
-	compressed int       // the number of compressions in this minute
+	minute     time.Duration // the end of the current minute, by Elapsed
+	compressed int           // the number of compressions in this minute
 }
 
 // Handler serves a document, whose source has SampleBase as the service's address. The first request encodes it. An
@@ -46,7 +48,7 @@ func (d *Documents) Handler(contentType string, encode func() ([]byte, error)) h
 
 // DatedHandler is Handler for a document with the dates of samples, which it shifts as if SampleDay were today.
 func (d *Documents) DatedHandler(contentType string, encode func() ([]byte, error)) http.Handler {
-	return d.handler(contentType, encode, func() int { return daysSinceSample(d.now()) })
+	return d.handler(contentType, encode, func() int { return daysSinceSample(d.clock().Now()) })
 }
 
 // handler implements Handler and DatedHandler. It shifts dates by days, and keeps the keys of samples: demo is true.
@@ -84,20 +86,20 @@ func (d *Documents) addRoot(html []byte) []byte {
 	})
 }
 
-// now returns the time of the clock.
-func (d *Documents) now() time.Time {
-	if d.Now == nil {
-		return time.Now()
+// clock returns Clock or, if that is nil, the machine's clock.
+func (d *Documents) clock() domain.Clock {
+	if d.Clock == nil {
+		return domain.SystemClock{}
 	}
-	return d.Now()
+	return d.Clock
 }
 
 // mayCompress reports whether this minute's limit allows another compression, and counts it.
 func (d *Documents) mayCompress() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := d.now(); now.Sub(d.minute) >= time.Minute || now.Before(d.minute) { // or the clock was set back
-		d.minute, d.compressed = now, 0
+	if elapsed := d.clock().Elapsed(); elapsed >= d.minute {
+		d.minute, d.compressed = elapsed+time.Minute, 0
 	}
 	if d.compressed == compressedAMinute {
 		return false

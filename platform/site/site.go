@@ -128,7 +128,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage { // which is served as a 404 only
 		if found.shiftsDates {
-			state.days = daysSinceSample(s.config.now())
+			state.days = daysSinceSample(s.config.clock().Now())
 		}
 		found.serve(s.config.Documents, state, w, r, http.StatusOK)
 		return

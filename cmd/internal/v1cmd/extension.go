@@ -127,7 +127,7 @@ func mountV1(ctx context.Context, s extension.Host) error {
 		Root: s.Documents.Root(),
 	}
 	if s.Redis != nil {
-		config.Store = v1compat.NewRedis(s.Redis, s.Log)
+		config.Store = v1compat.NewRedis(s.Redis, s.Clock, s.Log)
 	}
 	if err := v1compat.New(s.API, config).Mount(s.Edge, s.Engine); err != nil {
 		return err

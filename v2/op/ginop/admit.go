@@ -33,7 +33,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudg
 		counted = true
 		state := e.budgets.charge(ctx, addressBudget(c), e.Limits.PerAddress)
 		if state.exceeded() && !e.allowLookup(c) {
-			refusal := e.budgets.refusal(state, noValidKey)
+			refusal := state.refusal(noValidKey)
 			refusal.RetryAfter = time.Second // when keys are looked up again
 			return refusal
 		}
@@ -51,7 +51,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudg
 		}
 		if count {
 			keyBudget = e.chargeKey(ctx, caller)
-			setBudgetHeaders(c, keyBudget)
+			setBudgetHeaders(c, keyBudget, e.Clock.Now())
 		}
 		return caller, keyBudget, nil
 	case errors.Is(err, errKeyMoved): // counts against no budget
@@ -61,7 +61,7 @@ func (e *Edge) admit(c *gin.Context, count bool) (caller *domain.Caller, keyBudg
 	if counted {
 		e.budgets.refund(ctx, addressBudget(c))
 	}
-	setBudgetHeaders(c, e.budgets.peek(ctx, addressBudget(c), e.Limits.PerAddress))
+	setBudgetHeaders(c, e.budgets.peek(ctx, addressBudget(c), e.Limits.PerAddress), e.Clock.Now())
 	return nil, keyBudget, err
 }
 
@@ -104,9 +104,9 @@ func (e *Edge) chargeUnauthenticated(c *gin.Context, counted bool, err error) er
 		chargeOrPeek = e.budgets.peek
 	}
 	state := chargeOrPeek(c.Request.Context(), addressBudget(c), e.Limits.PerAddress)
-	setBudgetHeaders(c, state)
+	setBudgetHeaders(c, state, e.Clock.Now())
 	if state.exceeded() && !domain.IsCode(err, domain.RateLimited) { // a RateLimited err has its own RetryAfter
-		return e.budgets.refusal(state, noValidKey)
+		return state.refusal(noValidKey)
 	}
 	return err
 }

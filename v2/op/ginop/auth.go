@@ -25,8 +25,8 @@ type Keys struct {
 	clock   domain.Clock
 	demo    bool
 	known   *lru.Cache[digest, cachedKey]
-	unknown *lru.Cache[digest, time.Time] // until when the key is not looked up
-	lookups singleflight.Group            // by digest
+	unknown *lru.Cache[digest, time.Duration] // until when, by Elapsed, the key is not looked up
+	lookups singleflight.Group                // by digest
 
 	mu   sync.Mutex
 	used map[domain.KeyID]time.Time // the last uses since Used was called
@@ -34,11 +34,12 @@ type Keys struct {
 
 type digest = [sha256.Size]byte
 
-// cachedKey is the cached result of a look-up, which is valid before until. It stays in the cache afterwards: a key
-// that was valid is no guess, so its next look-up does not call admit.
+// cachedKey is the cached result of a look-up, which is valid before until, by Elapsed: a clock that is set back must not
+// keep a revoked key alive. It stays in the cache afterwards: a key that was valid is no guess, so its next look-up does
+// not call admit.
 type cachedKey struct {
 	caller *domain.Caller
-	until  time.Time
+	until  time.Duration
 }
 
 const (
@@ -58,7 +59,7 @@ func NewKeys(
 	find func(ctx context.Context, digest []byte) (*domain.Caller, error), clock domain.Clock, demo bool,
 ) *Keys {
 	return &Keys{
-		find: find, clock: clock, demo: demo, known: newCache[cachedKey](), unknown: newCache[time.Time](),
+		find: find, clock: clock, demo: demo, known: newCache[cachedKey](), unknown: newCache[time.Duration](),
 		used: map[domain.KeyID]time.Time{},
 	}
 }
@@ -87,7 +88,6 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	if !domain.MayBeAPIKey(key) {
 		return nil, errUnknownKey
 	}
-	now := k.clock.Now()
 	d := sha256.Sum256([]byte(key))
 	if k.ForeignCell != nil {
 		if cell := k.ForeignCell(key, d[:]); cell != "" {
@@ -102,8 +102,8 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	}
 
 	entry, found := k.known.Get(d)
-	if !found || !now.Before(entry.until) {
-		if until, ok := k.unknown.Get(d); ok && now.Before(until) {
+	if elapsed := k.clock.Elapsed(); !found || elapsed >= entry.until {
+		if until, ok := k.unknown.Get(d); ok && elapsed < until {
 			return nil, errUnknownKey
 		}
 		if found { // a key that was valid is no guess
@@ -116,7 +116,7 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	}
 
 	caller := entry.caller
-	if caller.Demo && !k.demo || !caller.ExpiresAt.IsZero() && !now.Before(caller.ExpiresAt) {
+	if caller.Demo && !k.demo || !caller.ExpiresAt.IsZero() && !k.clock.Now().Before(caller.ExpiresAt) {
 		return nil, errUnknownKey
 	}
 	return caller, nil
@@ -144,16 +144,16 @@ func (k *Keys) lookUp(ctx context.Context, d digest, admit func() error) (cached
 		defer cancel()
 
 		caller, err := k.find(lookUpCtx, d[:])
-		now := k.clock.Now()
+		elapsed := k.clock.Elapsed()
 		switch {
 		case domain.IsCode(err, domain.Unauthorized):
 			k.known.Remove(d) // if it was revoked
-			k.unknown.Add(d, now.Add(unknownMemory))
+			k.unknown.Add(d, elapsed+unknownMemory)
 			return cachedKey{}, err
 		case err != nil:
 			return cachedKey{}, err
 		}
-		entry := cachedKey{caller: caller, until: now.Add(KeyMemory)}
+		entry := cachedKey{caller: caller, until: elapsed + KeyMemory}
 		k.known.Add(d, entry)
 		return entry, nil
 	})

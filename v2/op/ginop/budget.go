@@ -31,15 +31,15 @@ const window = time.Minute
 
 // Store counts requests in fixed windows that start with their first request. It is safe for concurrent use.
 type Store interface {
-	// Add adds n to the count of a name and returns the count and the end of its window: a request at that time begins
-	// a new window. n is 0 to read the count, and -1 to undo a request; then no window begins.
-	Add(ctx context.Context, name string, n int64, window time.Duration) (count int64, end time.Time, err error)
+	// Add adds n to the count of a name and returns the count and how long its window still lasts: a request after that
+	// begins a new window. n is 0 to read the count, and -1 to undo a request; then no window begins.
+	Add(ctx context.Context, name string, n int64, window time.Duration) (count int64, left time.Duration, err error)
 }
 
 // budget is the state of a budget.
 type budget struct {
 	limit, count int64
-	end          time.Time
+	left         time.Duration // until its window ends
 }
 
 // remaining returns how many more requests the budget allows.
@@ -52,7 +52,6 @@ func (b budget) exceeded() bool { return b.count > b.limit }
 type budgets struct {
 	store        Store
 	local        Store
-	clock        domain.Clock
 	log          *slog.Logger
 	sharedIsDown atomic.Bool // whether the last call to the shared store failed
 }
@@ -63,7 +62,7 @@ func newBudgets(shared Store, clock domain.Clock, log *slog.Logger) *budgets {
 	if shared == nil {
 		shared = local
 	}
-	return &budgets{store: shared, local: local, clock: clock, log: log}
+	return &budgets{store: shared, local: local, log: log}
 }
 
 // charge counts one request against the named budget, and returns its new state.
@@ -81,36 +80,36 @@ func (b *budgets) refund(ctx context.Context, name string) { b.add(ctx, name, -1
 
 // add adds n to the named budget, in the shared store or, if that fails, in the local one.
 func (b *budgets) add(ctx context.Context, name string, n, limit int64) budget {
-	count, end, err := b.store.Add(ctx, name, n, window)
+	count, left, err := b.store.Add(ctx, name, n, window)
 	switch {
 	case err != nil:
 		if b.sharedIsDown.CompareAndSwap(false, true) {
 			b.log.WarnContext(ctx, "the shared budgets cannot be reached; counting in this process", "error", err)
 		}
-		count, end, _ = b.local.Add(ctx, name, n, window) // memory does not fail
+		count, left, _ = b.local.Add(ctx, name, n, window) // memory does not fail
 	case b.sharedIsDown.CompareAndSwap(true, false):
 		b.log.InfoContext(ctx, "the shared budgets can be reached again")
 	}
-	return budget{limit: limit, count: count, end: end}
+	return budget{limit: limit, count: count, left: left}
 }
 
 // setBudgetHeaders sets the rate limit headers of a response, in their documented spelling rather than net/http's.
 // The reset is rounded up, so that a request at that second passes (decisions 3.12).
-func setBudgetHeaders(c *gin.Context, b budget) {
+func setBudgetHeaders(c *gin.Context, b budget, now time.Time) {
 	h := c.Writer.Header()
-	reset := b.end.Add(time.Second - 1).Unix()
+	reset := now.Add(b.left + time.Second - 1).Unix()
 	values := []string{ // one array for the three slices
 		strconv.FormatInt(b.limit, 10), strconv.FormatInt(b.remaining(), 10), strconv.FormatInt(reset, 10),
 	}
 	h["X-RateLimit-Limit"], h["X-RateLimit-Remaining"], h["X-RateLimit-Reset"] = values[:1:1], values[1:2:2], values[2:]
 }
 
-// refusal returns RateLimited for a budget that is used up. what says which requests the budget counts.
-func (b *budgets) refusal(state budget, what string) *domain.Error {
-	wait := max(state.end.Sub(b.clock.Now()), time.Nanosecond) // 0 would mean that there is no Retry-After
+// refusal returns RateLimited for the budget, which is used up. what says which requests the budget counts.
+func (b budget) refusal(what string) *domain.Error {
+	wait := max(b.left, time.Nanosecond) // 0 would mean that there is no Retry-After
 	return &domain.Error{
 		Code: domain.RateLimited, RetryAfter: wait,
-		Message: "more than " + strconv.FormatInt(state.limit, 10) + " requests a minute " + what,
+		Message: "more than " + strconv.FormatInt(b.limit, 10) + " requests a minute " + what,
 	}
 }
 
@@ -120,12 +119,12 @@ type memory struct {
 
 	mu      sync.Mutex
 	windows map[string]*windowCount
-	sweep   time.Time // when to delete ended windows next
+	sweep   time.Duration // when to delete ended windows next, by Elapsed
 }
 
 type windowCount struct {
 	n   int64
-	end time.Time
+	end time.Duration // by Elapsed: setting the clock back must not make a window longer
 }
 
 // newMemory returns an empty store.
@@ -133,33 +132,33 @@ func newMemory(clock domain.Clock) *memory {
 	return &memory{clock: clock, windows: map[string]*windowCount{}}
 }
 
-// Add adds n to the count of a name, never below 0, and returns it with the end of its window. Its error is always nil.
-func (m *memory) Add(_ context.Context, name string, n int64, window time.Duration) (int64, time.Time, error) {
-	now := m.clock.Now()
+// Add adds n to the count of a name, never below 0, and returns it with the rest of its window. Its error is always nil.
+func (m *memory) Add(_ context.Context, name string, n int64, window time.Duration) (int64, time.Duration, error) {
+	now := m.clock.Elapsed()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.evictEnded(now, window)
 
 	w, ok := m.windows[name]
-	if !ok || !now.Before(w.end) {
-		w = &windowCount{end: now.Add(window)}
+	if !ok || now >= w.end {
+		w = &windowCount{end: now + window}
 		if n > 0 { // only a request begins a window
 			m.windows[name] = w
 		}
 	}
 	w.n = max(w.n+n, 0)
-	return w.n, w.end, nil
+	return w.n, w.end - now, nil
 }
 
 // evictEnded deletes the windows that have ended, at most once in the length of a window.
-func (m *memory) evictEnded(now time.Time, window time.Duration) {
-	if now.Before(m.sweep) {
+func (m *memory) evictEnded(now, window time.Duration) {
+	if now < m.sweep {
 		return
 	}
 	for name, w := range m.windows {
-		if !now.Before(w.end) {
+		if now >= w.end {
 			delete(m.windows, name)
 		}
 	}
-	m.sweep = now.Add(window)
+	m.sweep = now + window
 }

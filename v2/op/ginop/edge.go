@@ -214,7 +214,7 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 	handlers := func(c *gin.Context) {
 		s.serve(c, name, func(c *gin.Context) error {
 			if state := turnOf(c).budget; state.exceeded() {
-				return s.edge.budgets.refusal(state, "with this key")
+				return state.refusal("with this key")
 			}
 			return fn(c)
 		})
@@ -230,7 +230,7 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 func (s *Surface) Open(path string, document http.Handler) {
 	handler := func(c *gin.Context) {
 		s.setHeaders(c, "document")
-		setBudgetHeaders(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress))
+		setBudgetHeaders(c, s.edge.budgets.peek(c.Request.Context(), addressBudget(c), s.edge.Limits.PerAddress), s.edge.Clock.Now())
 		c.Header("Access-Control-Allow-Origin", "*")
 		document.ServeHTTP(c.Writer, c.Request)
 	}

@@ -296,8 +296,8 @@ func TestAddresses(t *testing.T) {
 type unreachable struct{}
 
 // Add fails.
-func (unreachable) Add(context.Context, string, int64, time.Duration) (int64, time.Time, error) {
-	return 0, time.Time{}, errors.New("connection refused")
+func (unreachable) Add(context.Context, string, int64, time.Duration) (int64, time.Duration, error) {
+	return 0, 0, errors.New("connection refused")
 }
 
 // TestSharedBudgetsUnreachable: each process counts for itself then.

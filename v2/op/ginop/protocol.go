@@ -99,7 +99,7 @@ func useBearerToken(r *http.Request) {
 // Count counts a request that no route counts against the budget of ctx's caller; RateLimited if that is used up.
 func (e *Edge) Count(ctx context.Context) error {
 	if state := e.chargeKey(ctx, domain.CallerFrom(ctx)); state.exceeded() {
-		return e.budgets.refusal(state, "with this key")
+		return state.refusal("with this key")
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (e *Edge) Count(ctx context.Context) error {
 func (e *Edge) CountMessage(ctx context.Context) error {
 	state := e.budgets.charge(ctx, "messages/"+domain.CallerFrom(ctx).Name(), e.Limits.PerKey)
 	if state.exceeded() {
-		return e.budgets.refusal(state, "that run no operation, with this key")
+		return state.refusal("that run no operation, with this key")
 	}
 	return nil
 }

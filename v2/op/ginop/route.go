@@ -230,8 +230,8 @@ func (e *Edge) rejectOverBudget(c *gin.Context, o op.Operation, in any) error {
 	if state.remaining() > 0 {
 		return nil
 	}
-	setBudgetHeaders(c, state)
-	return e.budgets.refusal(state, "of this operation for this client")
+	setBudgetHeaders(c, state, e.Clock.Now())
+	return state.refusal("of this operation for this client")
 }
 
 // charge counts the call against the budget of the output's client, to which the key has access; RateLimited if it was
@@ -246,9 +246,9 @@ func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 	}
 	ctx := c.Request.Context()
 	state := e.budgets.charge(ctx, budgetName(ctx, o, ofClient.BudgetClient()), e.clientLimit(o))
-	setBudgetHeaders(c, state)
+	setBudgetHeaders(c, state, e.Clock.Now())
 	if state.exceeded() {
-		return e.budgets.refusal(state, "of this operation for this client")
+		return state.refusal("of this operation for this client")
 	}
 	return nil
 }
