@@ -54,8 +54,13 @@ type Lease struct {
 // is none. A client has at most one open run, so clients need not take turns.
 func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err error) {
 	err = d.Claim(ctx, func(ctx context.Context) error {
+		lease = nil
+		now, ok := d.ClaimTime(life)
+		if !ok {
+			return nil
+		}
 		lease, err = claim(ctx, d, life, pg.SQL(
-			"coalesce(r.leased_until, '-infinity') <= ? AND r.client_id NOT IN ("+db.SuspendedClients+")", d.Now()))
+			"coalesce(r.leased_until, '-infinity') <= ? AND r.client_id NOT IN ("+db.SuspendedClients+")", now))
 		return err
 	})
 	return lease, err

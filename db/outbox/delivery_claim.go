@@ -112,7 +112,10 @@ func (r *round) claim(
 		SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`, claimsLock)); err != nil {
 		return claim, err
 	}
-	now := d.Now()
+	now, ok := d.ClaimTime(life)
+	if !ok {
+		return claim, nil
+	}
 	waiting, err := r.next(ctx, d, n, now)
 	if err != nil {
 		return claim, err
@@ -180,6 +183,18 @@ func PullDeliveries(ctx context.Context, d *db.DB) error {
 		UPDATE webhook_deliveries AS d SET due_at = ?0, lease = NULL
 		FROM webhooks AS w WHERE d.webhook_id = w.id AND d.status = 'waiting' AND d.due_at > ?1
 			AND w.partner_id NOT IN (`+db.SuspendedPartners+`)`, now, now.Add(mostAhead)))
+}
+
+// RenewDeliveries makes leases end after the duration life from now, except those that are lost.
+func RenewDeliveries(ctx context.Context, d *db.DB, leases []DeliveryLease, life time.Duration) error {
+	webhooks, ids, tokens := make([]domain.WebhookID, len(leases)), make([]domain.DeliveryID, len(leases)), make([][16]byte, len(leases))
+	for i, l := range leases {
+		webhooks[i], ids[i], tokens[i] = l.Webhook, l.ID, l.Token
+	}
+	return pg.Run(ctx, d, "renew leases of deliveries", pg.SQL(`
+		UPDATE webhook_deliveries AS d SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (webhook_id, id, lease)
+		WHERE d.webhook_id = l.webhook_id AND d.id = l.id AND d.lease = l.lease`,
+		pg.IDs(webhooks), pg.IDs(ids), tokens, d.Now().Add(life)))
 }
 
 // leasedDelivery is a delivery that lease has leased or, if Kept is false, dropped.

@@ -47,7 +47,10 @@ func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life tim
 	var visited []mailTurn
 	var claimed []claimedMail
 	err := d.Claim(ctx, func(ctx context.Context) (err error) {
-		now := d.Now()
+		now, ok := d.ClaimTime(life)
+		if !ok {
+			return nil
+		}
 		trusted, err := d.ClockTrusted(ctx, now)
 		if err != nil {
 			return err
@@ -118,6 +121,18 @@ func leaseMails(
 			"clients": clients, "urgencies": urgencies, "now": now, "urgentShare": share[1], "otherShare": share[2],
 			"n": n, "lease": uuid.New(), "until": now.Add(life), "trusted": trusted,
 		}))
+}
+
+// RenewMails makes leases end after the duration life from now, except those that are lost.
+func RenewMails(ctx context.Context, d *db.DB, leases []Lease, life time.Duration) error {
+	clients, ids, tokens := make([]domain.ClientID, len(leases)), make([]domain.MessageID, len(leases)), make([][16]byte, len(leases))
+	for i, l := range leases {
+		clients[i], ids[i], tokens[i] = l.Client, l.ID, l.Token
+	}
+	return pg.Run(ctx, d, "renew leases of mails", pg.SQL(`
+		UPDATE outbox AS o SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (client_id, id, lease)
+		WHERE o.client_id = l.client_id AND o.id = l.id AND o.lease = l.lease`,
+		pg.IDs(clients), pg.IDs(ids), tokens, d.Now().Add(life)))
 }
 
 // MailDue returns the earliest time at which a mail of the outbox is due or a lease ends, except for suspended senders.

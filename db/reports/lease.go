@@ -33,9 +33,12 @@ var pendingReports = []string{
 // before the service's own, and reports that have waited longest come first. An expired lease counts as a failed try. A
 // client has few pending reports (domain.MaxReports), so clients need not take turns.
 func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (leases []ReportLease, err error) {
-	now := d.Now()
 	err = d.Claim(ctx, func(ctx context.Context) error {
 		leases = nil
+		now, ok := d.ClaimTime(life)
+		if !ok {
+			return nil
+		}
 		for _, pending := range pendingReports {
 			more, err := pg.All[ReportLease](ctx, d, "claim reports", pg.SQL(`
 				WITH chosen AS MATERIALIZED (
@@ -56,6 +59,18 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 		return nil
 	})
 	return leases, err
+}
+
+// RenewReports makes leases end after the duration life from now, except those that are lost.
+func RenewReports(ctx context.Context, d *db.DB, leases []ReportLease, life time.Duration) error {
+	clients, ids, tokens := make([]domain.ClientID, len(leases)), make([]domain.ReportID, len(leases)), make([][16]byte, len(leases))
+	for i, l := range leases {
+		clients[i], ids[i], tokens[i] = l.Client, l.Report, l.Token
+	}
+	return pg.Run(ctx, d, "renew leases of reports", pg.SQL(`
+		UPDATE reports AS r SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (client_id, id, lease)
+		WHERE r.client_id = l.client_id AND r.id = l.id AND r.lease = l.lease`,
+		pg.IDs(clients), pg.IDs(ids), tokens, d.Now().Add(life)))
 }
 
 // ReportDue returns the earliest time at which a pending report is due or its lease ends, and false if none is pending.

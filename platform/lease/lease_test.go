@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -287,6 +288,82 @@ func TestMarkOutage(t *testing.T) {
 			if err := m.Mark(t.Context(), 1); !errors.Is(err, want) || tries != min(away+1, 50) {
 				t.Errorf("away for %d tries: %v after %d", away, err, tries)
 			}
+		}
+	})
+}
+
+// TestRenewsAfterSteps: rows in progress are renewed when the clock was set, also if that was while they were claimed, or
+// after a stop, and again while the database is away.
+func TestRenewsAfterSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var rows table
+		var steps domain.Steps
+		var mu sync.Mutex
+		var renewed [][]int
+		step := func() {
+			steps.Note(time.Hour, time.Hour, 0)
+			steps.Announce()
+		}
+		release, duringClaim, away := make(chan struct{}), false, 0
+		q := lease.NewQueue(lease.Config[int]{
+			Name: "rows", Log: quiet, Concurrency: 9, StopWithin: time.Minute, Stepped: steps.Next,
+			Claim: func(ctx context.Context, free int) ([]int, time.Duration, error) {
+				if duringClaim {
+					step()
+				}
+				return rows.claim(ctx, free)
+			},
+			Do: func(context.Context, int) { <-release },
+			Renew: func(_ context.Context, rows []int) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if away > 0 {
+					away--
+					return &domain.Error{Code: domain.Unavailable}
+				}
+				slices.Sort(rows)
+				renewed = append(renewed, rows)
+				return nil
+			},
+		})
+		want := func(want ...int) {
+			t.Helper()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if len(renewed) == 0 && want == nil {
+				return
+			}
+			if len(renewed) == 0 || !slices.Equal(renewed[len(renewed)-1], want) {
+				t.Errorf("renewed %v, want %v", renewed, want)
+			}
+			renewed = nil
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- q.Run(ctx) }()
+		step()
+		want() // none is in progress
+		rows.add(1, 2)
+		q.Wake()
+		want()
+		away = 3
+		step()
+		want(1, 2)
+		rows.add(3)
+		synctest.Wait()
+		duringClaim = true
+		q.Wake()
+		want(1, 2, 3)
+		stop()
+		synctest.Wait()
+		step()
+		want(1, 2, 3)
+		close(release)
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -111,7 +111,9 @@ func NewDispatcher(
 	})
 	dispatcher.queue = lease.NewQueue(lease.Config[outbox.Lease]{
 		Name: "mails", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: workers, StopWithin: StopWithin,
-		Listen: func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.OutboxChannel, wake) },
+		Listen:  func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.OutboxChannel, wake) },
+		Stepped: d.Stepped,
+		Renew:   func(ctx context.Context, held []outbox.Lease) error { return outbox.RenewMails(ctx, d, held, leaseFor) },
 	})
 	return dispatcher
 }

@@ -185,3 +185,39 @@ func TestFailedTries(t *testing.T) {
 		}
 	}
 }
+
+// TestStepForward: emails that are being sent when the clock is set forward by more than their leases last are sent once:
+// their process renews the leases, and no process claims any for the duration of one.
+func TestStepForward(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	gate, held := make(chan struct{}), make(chan struct{}, 5)
+	s := startServer(t, "", func(s *server) { s.gate, s.held = gate, held })
+	o.welcome("a@example.test", "en")
+	o.welcome("b@example.test", "en")
+	stop := o.process(open(t, s.url()))
+	<-held
+	<-held
+	o.Clock.Advance(25 * time.Second)
+	o.Clock.Step(80 * time.Second)
+	if taken := o.claim(); len(taken) != 0 {
+		t.Fatalf("%d of the emails in progress are taken over", len(taken))
+	}
+	o.until(2, "SELECT count(*) FROM outbox WHERE due_at = '"+o.Clock.Now().Add(75*time.Second).Format(time.RFC3339Nano)+"'")
+	o.Clock.Advance(time.Minute) // as long as a lease of claim
+	if taken := o.claim(); len(taken) != 0 {
+		t.Fatalf("%d of the emails in progress are taken over, a minute later", len(taken))
+	}
+	close(gate)
+	o.until(0, "SELECT count(*) FROM outbox")
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if n := len(s.all()); n != 2 {
+		t.Errorf("%d emails arrived", n)
+	}
+	o.welcome("c@example.test", "en")
+	if n := len(o.claim()); n != 1 {
+		t.Errorf("%d emails are claimed after that", n)
+	}
+}

@@ -87,6 +87,10 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 		Name: "reports", Log: log, Claim: w.claim, Do: w.try, Concurrency: makeAtOnce,
 		StopWithin: makeAfterStop + finishWithin,
 		Listen:     func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.ReportChannel, wake) },
+		Stepped:    d.Stepped,
+		Renew: func(ctx context.Context, held []reports.ReportLease) error {
+			return reports.RenewReports(ctx, d, held, leaseFor)
+		},
 	})
 	return w
 }
