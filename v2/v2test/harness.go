@@ -79,6 +79,8 @@ type Options struct {
 	NoKey bool
 	// Log gets every line of the log; nil means that the test's output gets errors only.
 	Log io.Writer
+	// EdgeClock makes the edge go by Clock too: its budgets then stand still with it.
+	EdgeClock bool
 	// URL is the address of a database to use instead of a new one.
 	URL string
 	// Behind is the kind of pooler between the service and its database: a PgBouncer with as many connections as the
@@ -105,6 +107,9 @@ func New(t testing.TB, o Options) *Harness {
 		Address: func(*http.Request) string { return openapi.ExampleAddress },
 		Keys:    ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once, Reserve: d.Reserve, Finish: d.Finish,
 		Log: h.logger(o.Log),
+	}
+	if o.EdgeClock {
+		edge.Clock = h.Clock
 	}
 	h.API = v2.New(d, secret, v2.WithReportLinks(func(r domain.Report) string { return ReportLink + r.ID.String() }),
 		v2.WithRelease(o.Release), h.webhooks(o, &edge))
