@@ -1,37 +1,46 @@
 package db_test
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/domain"
 )
 
-var machineClock = regexp.MustCompile(`time\.(Now|Since|Until)\(|SystemClock`)
-
-// TestOneClock: leases and due times go by the database's clock (DB.Now, or now() in a
-// statement). The packages that write them ask the machine for no time, but for how far
-// the two clocks differ.
-func TestOneClock(t *testing.T) {
-	var found []string
-	for _, pattern := range []string{"*.go", "outbox/*.go", "reports/*.go", "doctor/*.go", "migrate/*.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+// TestNothingIsTakenOverAfterAJump: after the clock jumped forward, a reserved Idempotency-Key and a periodic job are
+// another process's for as long as before, by monotonic time.
+func TestNothingIsTakenOverAfterAJump(t *testing.T) {
+	w := newWorld(t)
+	key := db.NewID[domain.KeyKind]()
+	w.Exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, created_at)
+		VALUES ($1, $2, '', '', '', true, '{}', $3)`, key, w.Partner, noon)
+	ctx := domain.WithCaller(t.Context(), &domain.Caller{Partner: w.Partner, Key: key, AllClients: true})
+	request := domain.RequestDigest{Exact: []byte("request"), Canonical: []byte("request")}
+	taken := func() (reserved, leased bool) {
+		t.Helper()
+		_, _, err := w.Reserve(ctx, "k", request)
+		if err != nil && !domain.IsCode(err, domain.Conflict) {
+			t.Fatal(err)
 		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if machineClock.Match(text) && !strings.HasSuffix(file, "_test.go") {
-				found = append(found, filepath.ToSlash(file))
-			}
-		}
+		l, leaseErr := w.ClaimPeriodic(ctx, db.ReportCare, time.Minute)
+		w.Must(leaseErr)
+		return err == nil, l != nil
 	}
-	if !slices.Equal(found, []string{"doctor/server.go"}) {
-		t.Errorf("the machine is asked for the time by %v", found)
+	for _, step := range []struct {
+		run, set         time.Duration
+		reserved, leased bool
+	}{
+		{0, 0, true, true},
+		{time.Second, 2 * time.Minute, false, false},
+		{domain.ReservedFor - time.Microsecond, 0, false, false},
+		{time.Microsecond, 0, true, false},
+		{time.Minute - domain.ReservedFor, 0, true, true},
+	} {
+		w.Clock.Advance(step.run)
+		w.Clock.Step(step.set)
+		if reserved, leased := taken(); reserved != step.reserved || leased != step.leased {
+			t.Errorf("after %v, and a step by %v: reserved %v, leased %v", step.run, step.set, reserved, leased)
+		}
 	}
 }

@@ -196,13 +196,14 @@ func (d *DB) lockOutcome(
 	if !free {
 		return nil, errStillRunning()
 	}
+	now, mayTakeOver := d.ClaimTime(domain.ReservedFor)
 	rows, err := pg.All[outcomeRow](ctx, d, "look for an outcome", pg.Prepared(
 		pg.From("idempotency_records AS r").Columns(pg.Columns[outcomeRow]()).
-			Where("r.key_id = ? AND r.idempotency_key = ? AND r.created_at > ?", caller, key, d.Now().Add(-domain.OutcomeLife))))
+			Where("r.key_id = ? AND r.idempotency_key = ? AND r.created_at > ?", caller, key, now.Add(-domain.OutcomeLife))))
 	switch {
 	case err != nil || len(rows) == 0:
 		return nil, err
-	case rows[0].Status == reserved && !rows[0].CreatedAt.After(d.Now().Add(-domain.ReservedFor)):
+	case rows[0].Status == reserved && !rows[0].CreatedAt.After(now.Add(-domain.ReservedFor)) && mayTakeOver:
 		return nil, nil // the process that reserved the key died
 	case !rows[0].isOf(request):
 		return nil, domain.ErrConflict("", "this Idempotency-Key was used with another request",
