@@ -36,8 +36,8 @@ func TestYear(t *testing.T) {
 			y.recount()
 		}
 	}
-	if y.months != 13 {
-		t.Errorf("reports were emailed for %d months, want 13", y.months)
+	if y.months != 14 { // November 2027 to December 2028
+		t.Errorf("reports were emailed for %d months, want 14", y.months)
 	}
 }
 
