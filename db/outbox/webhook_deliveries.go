@@ -44,7 +44,8 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 			`+withinAccess("d.client_id")+` AS wanted,
 			coalesce(`+keyEnd+`, '') AS "end"
 		FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id JOIN api_keys AS k ON k.id = w.key_id
-		WHERE d.webhook_id = ?1 AND d.id = ?2 AND ?3`, c.At, h.ID, id, deliveryReach(ctx)))
+		WHERE d.webhook_id = @webhook AND d.id = @id AND @reach`,
+		pg.Named{"now": c.At, "webhook": h.ID, "id": id, "reach": deliveryReach(ctx)}))
 	switch {
 	case err != nil:
 		return domain.Delivery{}, err
