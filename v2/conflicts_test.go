@@ -130,10 +130,10 @@ var conflicts = []conflict{
 		w.Exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", hook)
 		return attempt{at: at}
 	}},
-	{"webhooks.deliveries.redeliver", "the API key of this webhook was revoked", nil, (*world).endKey},
-	{"webhooks.secret", "the API key of this webhook was revoked", nil, (*world).endKey},
-	{"webhooks.test", "the API key of this webhook was revoked", nil, (*world).endKey},
-	{"webhooks.update", "the API key of this webhook was revoked", nil, func(w *world) attempt {
+	{"webhooks.deliveries.redeliver", "the API key of this webhook ", nil, (*world).endKey},
+	{"webhooks.secret", "the API key of this webhook ", nil, (*world).endKey},
+	{"webhooks.test", "the API key of this webhook ", nil, (*world).endKey},
+	{"webhooks.update", "the API key of this webhook ", nil, func(w *world) attempt {
 		a := w.endKey()
 		a.body = map[string]any{"status": "paused"}
 		return a
@@ -145,6 +145,7 @@ var otherConflicts = []string{
 	// Of commands.
 	"a partner with this name already exists", "the partner is archived", "the partner is archived already",
 	"clients of the partner were created meanwhile", "the partner is not archived",
+	"the key is revoked", "the key is one of the demonstration", "the key has expired: give it a new expiry",
 	"this email is already an admin of this partner", "the client is connected to another directory",
 	// Of a webhook that is handed over: TestTakeOverKeepsAccess.
 	"the webhook cannot keep the clients of its former key",

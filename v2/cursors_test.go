@@ -132,7 +132,7 @@ func filterTexts(t interface{ Fatalf(string, ...any) }, p op.Param) []string {
 		return []string{"sent,opened"}
 	case reflect.TypeFor[domain.Time]():
 		return []string{"2026-01-31T08:00:00.123456Z", "2026-01-31T08:00:00Z"}
-	case reflect.TypeFor[bool]():
+	case reflect.TypeFor[bool](), reflect.TypeFor[api.Follow]():
 		return []string{"true", "false"}
 	case reflect.TypeFor[string]():
 		return []string{url.QueryEscape(`é "x",&`), "x"}

@@ -368,7 +368,7 @@ const tableContents = `SELECT string_agg(name || ' ' || query_to_xml(format('SEL
 		FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
 		AND c.relname NOT IN ('api_keys', 'api_key_clients', 'goose_db_version')
-		AND a.attname NOT IN ('audience_count', 'acknowledged_count', 'counted_until')
+		AND a.attname NOT IN ('audience_count', 'acknowledged_count', 'counted_until', 'counted_at')
 		GROUP BY c.relname) AS t`
 
 // contents is a fingerprint of all that the service keeps.

@@ -59,7 +59,7 @@ func TestStartSync(t *testing.T) {
 	got, _ := json.Marshal(items[1])
 	want := `{"created":0,"deactivated":0,"error":"the directory is closed","finished_at":"2026-06-15T12:10:00.000000Z","merged":0,` +
 		`"queued_at":"2026-06-15T12:00:00.000000Z","skipped":[],"started_at":"2026-06-15T12:10:00.000000Z","status":"failed",` +
-		`"trigger":"api","unchanged":0,"updated":0}`
+		`"trigger":"api","unchanged":0,"updated":0,"updated_at":"2026-06-15T12:10:00.000000Z"}`
 	if string(got) != want {
 		t.Errorf("the failed run is\n%s\nnot\n%s", got, want)
 	}

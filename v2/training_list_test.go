@@ -22,7 +22,6 @@ func checkClientTraining(t *testing.T, h *v2test.Harness, key, client, since str
 	for _, item := range items {
 		user := item["user_id"].(string)
 		delete(item, "user_id")
-		delete(item, "updated_at")
 		if listed[user] == nil {
 			listed[user] = map[string]bool{}
 		}
