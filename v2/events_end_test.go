@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,10 +36,12 @@ func (w *world) feed(query string) (page feedPage) {
 	return page
 }
 
-// readToEnd reads the feed until next_cursor is null, and returns the ids and the greatest time of its events.
+// readToEnd reads the feed until next_cursor is null, and returns the ids and the greatest time of its events. It begins
+// at the query's cursor, if that ends with one.
 func (w *world) readToEnd(query string) (ids []string, greatest string) {
 	w.T.Helper()
-	for cursor, asOf := "", ""; ; {
+	query, cursor, _ := strings.Cut(query, "&cursor=")
+	for asOf := ""; ; {
 		page := w.feed(query + "&cursor=" + cursor)
 		for _, e := range page.Data {
 			ids, greatest = append(ids, e.ID), max(greatest, e.CreatedAt)

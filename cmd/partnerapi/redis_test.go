@@ -18,8 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/sony/gobreaker/v2"
-
-	"partnerapi/domain"
 )
 
 // TestSharedBudgets counts the requests to two services together, while their Redis is there
