@@ -190,9 +190,10 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) (refreshed b
 // RefreshReachable refreshes the stale summaries of all clients that the caller reaches, in one statement. A cheap
 // statement first checks whether there are any.
 func (d *DB) RefreshReachable(ctx context.Context) error {
+	now := d.Now()
 	stale, err := pg.One[bool](ctx, d, "look for stale summaries", pg.Prepared(pg.SQL(
-		"SELECT EXISTS (SELECT 1 FROM clients AS c WHERE ? AND c.summarized_at < ?)",
-		WithinReach(ctx), d.Now().Add(-domain.SummaryAge))))
+		"SELECT EXISTS (SELECT 1 FROM clients AS c WHERE ? AND (c.summarized_at < ? OR c.summarized_at > ?))",
+		WithinReach(ctx), now.Add(-domain.SummaryAge), domain.Ahead(now))))
 	if err == nil && stale {
 		_, err = d.refreshRead(ctx, pg.SQL("true"))
 	}

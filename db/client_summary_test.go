@@ -173,6 +173,13 @@ func TestRefreshReachable(t *testing.T) {
 			t.Errorf("%s: refreshed %v, want %v", step.name, got, step.want)
 		}
 	}
+	for summarized, statements := range map[time.Time]int{noon.Add(time.Second): 1, noon.Add(time.Hour): 5} { // before the clock was set back
+		w.Exec("UPDATE clients SET summarized_at = $2 WHERE id = $1", other, summarized)
+		ctx := domain.WithCaller(context.Background(), &domain.Caller{Partner: w.Partner, AllClients: true})
+		if n := counter.During(func() { w.Must(w.RefreshReachable(ctx)) }); n != statements || made(other) != (statements == 5) {
+			t.Errorf("summarized at %v: %d statements, want %d; refreshed: %v", summarized, n, statements, made(other))
+		}
+	}
 }
 
 // TestRefreshersAtOnce lets many read the same stale clients, in all orders: each
