@@ -91,15 +91,18 @@ type clockWatch struct {
 	// last is the time that the clock showed when it was last read, at lastAt by Elapsed; zero if it was not.
 	last   time.Time
 	lastAt time.Duration
+	// behind is true while work may have to be put back (putBackAfterStep), and leasesAt is when its leases end, by
+	// Elapsed; 0 if they need not.
+	behind   bool
+	leasesAt time.Duration
 }
 
-// wentBack notes that the clock shows now, and reports whether it was set back by more than ten minutes since the last
-// call.
-func (w *clockWatch) wentBack(now time.Time, elapsed time.Duration) bool {
+// note notes that the clock shows now. Since the last call it may have been set back; before the first one it may have,
+// too, when no process worked.
+func (w *clockWatch) note(now time.Time, elapsed time.Duration) {
 	expected := w.last.Add(elapsed - w.lastAt)
-	back := !w.last.IsZero() && expected.Sub(now) > 10*time.Minute
+	w.behind = w.behind || w.last.IsZero() || expected.After(domain.Ahead(now))
 	w.last, w.lastAt = now, elapsed
-	return back
 }
 
 // WithAcceptedClock makes ClockTrusted return true whatever the clock shows. It is for tests and benchmarks that set the
@@ -168,9 +171,9 @@ func (d *DB) readClock(ctx context.Context, now time.Time) (ClockState, error) {
 }
 
 // WatchClock returns the state of the clock. While the day is not plausible, it stores that, and for how long processes
-// have waited; otherwise it forgets an earlier hold. After a hold, and when the clock was set back, it makes work due that
-// was put off until a time by the wrong clock. Processes that do background work call it at their start and then several
-// times a minute.
+// have waited; otherwise it forgets an earlier hold. After a hold, after a step back and in its first call it makes work
+// due that a clock which was ahead has queued or put off. Processes that do background work call it at their start, after
+// each step (pg.DB.Stepped) and several times a minute.
 //
 // The time of a hold is the greatest that a process has counted: what was stored when the process first saw the hold,
 // and the monotonic time since. So neither a step of the clock, nor a restart, nor a second process shortens it.
@@ -183,13 +186,14 @@ func (d *DB) WatchClock(ctx context.Context) (ClockState, error) {
 		return state, err
 	}
 	elapsed := d.Elapsed()
-	wentBack := w.wentBack(state.Now, elapsed)
+	w.note(state.Now, elapsed)
 	if state.plausible() {
 		ended, err := pg.Exec(ctx, d, "forget that the day was not plausible", pg.SQL("DELETE FROM clock_hold"))
-		if err == nil && (ended > 0 || wentBack) {
-			err = d.putBackLate(ctx, state.Now)
+		if err != nil {
+			return state, err
 		}
-		return state, err
+		w.behind = w.behind || ended > 0
+		return state, d.putBackAfterStep(ctx, state.Now, elapsed)
 	}
 	stored, err := d.storeHold(ctx, state.Now, w.hold, w.base+elapsed-w.start, false /* accepted */)
 	if err != nil {

@@ -56,7 +56,7 @@ func (d *DB) ListenFor(ctx context.Context, channel string, wake func()) error {
 const DiscardedFor = 7 * 24 * time.Hour
 
 // farAhead is more than the longest lease of a periodic job, and than the longest time until one is due again.
-const farAhead = time.Hour
+const farAhead = 6 * time.Minute
 
 // ReportCare is the kind of the periodic job of report.Maintainer.
 const ReportCare = "report_care"

@@ -59,6 +59,12 @@ type SimulatedMail struct {
 // MailLife is how long a mail that cannot be delivered is retried.
 const MailLife = 3 * 24 * time.Hour
 
+// MailPauses are the pauses after failed attempts at a mail, without jitter. The last one repeats until MailLife.
+var MailPauses = []time.Duration{
+	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
+	30 * time.Minute, time.Hour,
+}
+
 // Mail that the service sends without a request (decisions 7.11).
 const (
 	// MailCauseLife is the maximum age of the cause of a mail: no mail is requested about an older one.

@@ -243,11 +243,24 @@ func newClockWatch(d *db.DB, log *slog.Logger) *clockWatch {
 	return w
 }
 
-// watch reads the clock periodically until ctx ends.
+// watch reads the clock until ctx ends: periodically, and when it was set.
 func (w *clockWatch) watch(ctx context.Context) {
-	lease.NewLoop(w.log, "watch the clock", clockEvery, func(ctx context.Context) (time.Duration, error) {
+	loop := lease.NewLoop(w.log, "watch the clock", clockEvery, func(ctx context.Context) (time.Duration, error) {
 		return clockEvery, w.read(ctx)
-	}).Run(ctx)
+	})
+	stepped := w.db.Stepped()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-stepped:
+				stepped = w.db.Stepped() // before waking, so that no step is missed
+				loop.Wake()
+			}
+		}
+	}()
+	loop.Run(ctx)
 }
 
 // read reads the clock once, sets the metric, and logs a change.

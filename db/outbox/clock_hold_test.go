@@ -42,6 +42,7 @@ func TestScheduledSimulationsWait(t *testing.T) {
 		w.simulation(client, user, 300*day)
 	}
 	w.Clock.Step(800 * day)
+	w.Clock.Advance(2 * time.Minute) // until processes claim again
 	immediate := w.simulation(client, user, 0)
 	w.queue(client, 2, 1)
 	leases := w.Claim(10)
@@ -91,15 +92,23 @@ func (w *world) claimDeliveries() outbox.Claim {
 	return claim
 }
 
-// TestExpiryByAnUntrustedClock verifies that deliveries to a subscription whose key has expired by a clock that is not
-// trusted wait: they are neither made nor dropped. Events are published for it.
+// TestExpiryByAnUntrustedClock verifies that a subscription whose key has expired by a clock that is not trusted stays
+// active, and that its deliveries wait: they are neither made nor dropped. Events are published for it.
 func TestExpiryByAnUntrustedClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.refreshed()
 	client := w.AddClient()
 	w.delivery(client)
+	follow := func(want int) {
+		t.Helper()
+		if f, err := outbox.FollowKeys(t.Context(), w.DB); err != nil || len(f.Disabled) != want || len(f.Resumed) != 0 {
+			t.Errorf("disabled %v, resumed %v, %v; want %d disabled", f.Disabled, f.Resumed, err, want)
+		}
+	}
 	w.Clock.Step(800 * day)
+	w.Clock.Advance(2 * time.Minute) // until processes claim again
+	follow(0)
 	if claim := w.claimDeliveries(); claim.Dropped != 0 || len(claim.Leases) != 0 {
 		t.Errorf("on an implausible day %d deliveries are dropped and %d made", claim.Dropped, len(claim.Leases))
 	}
@@ -112,7 +121,6 @@ func TestExpiryByAnUntrustedClock(t *testing.T) {
 		}
 		return bodies, nil
 	}
-	w.Exec("UPDATE webhooks SET active_since = '2020-01-01'")
 	if p, err := outbox.PublishEvents(t.Context(), w.DB, 10, render); err != nil || p.Deliveries != 1 {
 		t.Errorf("on an implausible day %d deliveries of an event are inserted, %v", p.Deliveries, err)
 	}
@@ -122,6 +130,10 @@ func TestExpiryByAnUntrustedClock(t *testing.T) {
 	}
 	w.Clock.Advance(30 * day)
 	w.refreshed()
+	if claim := w.claimDeliveries(); claim.Dropped != 0 || len(claim.Leases) != 0 {
+		t.Errorf("before the end of the key is noticed %d deliveries are dropped and %d made", claim.Dropped, len(claim.Leases))
+	}
+	follow(1)
 	if claim := w.claimDeliveries(); claim.Dropped != 2 {
 		t.Errorf("after the expiry %d deliveries are dropped, want 2", claim.Dropped)
 	}
@@ -152,10 +164,11 @@ func TestFailuresByAnUntrustedClock(t *testing.T) {
 	w.Exec("INSERT INTO admins (id, partner_id, email, name, role, created_at) VALUES (gen_random_uuid(), $1, 'a@b.example', 'A', 'owner', $2)", w.Partner, w.Clock.Now())
 	fail()
 	w.Clock.Step(25 * time.Hour)
+	w.Clock.Advance(time.Minute) // until processes claim again
 	if n := fail(); n != 0 || w.Number("SELECT count(*) FROM partner_mails") != 0 {
 		t.Errorf("%d subscriptions are disabled just after a step of a day", n)
 	}
-	w.Clock.Advance(2 * time.Minute)
+	w.Clock.Advance(time.Minute)
 	if n := fail(); n != 1 || w.Number("SELECT count(*) FROM partner_mails") != 1 {
 		t.Errorf("%d subscriptions are disabled, want %s", n, hook)
 	}
@@ -192,11 +205,14 @@ func TestReportsByAnUntrustedClock(t *testing.T) {
 	}
 }
 
-// TestWorkPutOffByAWrongClock verifies that work which was put off, leased or requested while the clock was ahead is due
-// when the clock is right again, and that scheduled simulations keep their time.
+// TestWorkPutOffByAWrongClock verifies that work which was queued, put off or leased while the clock was ahead is due when
+// the clock is right again, that of the leases only those end which no living process has renewed within a minute, and
+// that scheduled simulations keep their time.
 func TestWorkPutOffByAWrongClock(t *testing.T) {
 	t.Parallel()
-	for name, ahead := range map[string]time.Duration{"implausible": 800 * day, "plausible": 20 * day} {
+	for name, ahead := range map[string]time.Duration{
+		"implausible": 800 * day, "plausible": 20 * day, "an hour": time.Hour, "ten seconds": 10 * time.Second,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -204,7 +220,7 @@ func TestWorkPutOffByAWrongClock(t *testing.T) {
 			client := w.AddClient()
 			user := w.AddUser(client, domain.RoleStandard, 0)
 			scheduled := w.simulation(client, user, 900*day)
-			hook, _ := w.delivery(client)
+			hook, leased := w.delivery(client)
 			w.Exec("UPDATE api_keys SET expires_at = NULL")
 			watch := func() {
 				t.Helper()
@@ -212,42 +228,112 @@ func TestWorkPutOffByAWrongClock(t *testing.T) {
 				w.Must(err)
 			}
 			watch()
+			w.Clock.Advance(5 * time.Minute)
 
 			w.Clock.Step(ahead)
 			watch()
-			w.queue(client, 2, 3)
+			w.Clock.Advance(2 * time.Minute) // until processes claim again
+			w.queue(client, 2, 4)
 			immediate := w.simulation(client, user, 0)
-			leases := w.Claim(3) // two of them remain leased, as their process dies
-			w.Must(outbox.RequeueMail(t.Context(), w.DB, leases[0], outbox.Requeue{At: w.Clock.Now().Add(time.Minute), Failed: true}))
-			if n := len(w.claimDeliveries().Leases); n != 1 {
-				t.Fatalf("%d deliveries to %s are claimed", n, hook)
+			leases := w.Claim(3)
+			put := leases[0]
+			w.Must(outbox.RequeueMail(t.Context(), w.DB, put, outbox.Requeue{At: w.Clock.Now().Add(5 * time.Second), Failed: true}))
+			if claim := w.claimDeliveries(); len(claim.Leases) != 1 || claim.Leases[0].ID != leased {
+				t.Fatalf("%d deliveries to %s are claimed", len(claim.Leases), hook)
 			}
+			for range 2 { // one queued, one put off after an attempt
+				w.Exec(`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
+					VALUES ($1, gen_random_uuid(), $2, 1, $3, gen_random_uuid(), 'user.updated', $4, $4)`, hook, w.Partner, client, w.Clock.Now())
+			}
+			tried := w.claimDeliveries().Leases[0]
+			_, err := outbox.MarkDeliveries(t.Context(), w.DB, []outbox.DeliveryMark{{
+				DeliveryLease: tried, Try: &domain.DeliveryTry{At: w.Clock.Now(), StatusCode: 500}, Status: domain.DeliveryWaiting,
+				Due: w.Clock.Now().Add(30 * time.Second),
+			}})
+			w.Must(err)
 			w.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
 				VALUES ($1, gen_random_uuid(), 'risk_overview', 'pdf', 'pending', $2, $2)`, client, w.Clock.Now())
 
 			w.Clock.Step(-ahead)
 			watch()
-			list := w.Claim(10)
-			found := false
+			held := leases[1] // by a living process; that of the other one has died
+			w.Must(outbox.RenewMails(t.Context(), w.DB, []outbox.Lease{held}, 75*time.Second))
+			list, found := w.Claim(10), 0
 			for _, l := range list {
-				found = found || l.ResultID() == immediate
-				if l.ResultID() == scheduled {
-					t.Error("the scheduled simulation is due")
+				if l.ResultID() == immediate || l.ID == put.ID {
+					found++
+				}
+				if l.ResultID() == scheduled || l.ID == held.ID {
+					t.Error("the scheduled simulation is due, or a lease of a living process has ended")
 				}
 			}
-			if len(list) != 4 || !found {
-				t.Errorf("%d mails are due, want 4; the immediate simulation: %v", len(list), found)
+			if len(list) != 3 || found != 2 {
+				t.Errorf("%d mails are due, want the 3 that are not leased", len(list))
 			}
-			if n := len(w.claimDeliveries().Leases); n != 1 {
-				t.Errorf("%d deliveries are due, want 1", n)
+			if n := len(w.claimDeliveries().Leases) + len(w.claimDeliveries().Leases); n != 2 {
+				t.Errorf("%d deliveries are due, want the 2 that are not leased", n)
 			}
 			made, err := reports.ClaimReports(t.Context(), w.DB, 10, time.Minute)
 			if err != nil || len(made) != 1 {
 				t.Errorf("%d reports are due, %v; want 1", len(made), err)
 			}
-			if n := w.Number("SELECT count(*) FROM outbox WHERE id = $1 AND due_at = $2", scheduled, w.Clock.Now().Add(900*day)); n != 1 {
+
+			w.Send(list...)
+			w.Clock.Advance(70 * time.Second)
+			watch()
+			w.Must(outbox.RenewMails(t.Context(), w.DB, []outbox.Lease{held}, 75*time.Second))
+			if list := w.Claim(10); len(list) != 1 || list[0].ID != leases[2].ID {
+				t.Errorf("a minute later %d mails are due, want the one whose process died", len(list))
+			}
+			if n := w.Number("SELECT count(*) FROM webhook_deliveries WHERE id = $1 AND due_at <= $2", leased, w.Clock.Now()); n != 1 {
+				t.Error("a minute later the delivery is not due whose process died")
+			}
+			if n := w.Number("SELECT count(*) FROM outbox WHERE id = $1 AND due_at = $2", scheduled, worldtest.Noon.Add(900*day)); n != 1 {
 				t.Error("the scheduled simulation has another time")
 			}
 		})
+	}
+}
+
+// TestNothingIsPutBackByARightClock verifies that WatchClock leaves alone what waits by a clock that was not set: pauses
+// after attempts, leases and schedules.
+func TestNothingIsPutBackByARightClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refreshed()
+	client := w.AddClient()
+	now := w.Clock.Now()
+	w.simulation(client, w.AddUser(client, domain.RoleStandard, 0), day)
+	hook, _ := w.delivery(client)
+	w.Exec(`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
+		VALUES ($1, gen_random_uuid(), $2, 1, $3, gen_random_uuid(), 'user.updated', $4, $4)`, hook, w.Partner, client, now)
+	tries := []any{0, 1, 4, 8, 30}
+	for i, pause := range []time.Duration{3 * time.Second, 5500 * time.Millisecond, 132 * time.Second, 66 * time.Minute, 66 * time.Minute} {
+		w.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at, attempts) VALUES ($1, gen_random_uuid(), 'mail', 2, $2, $3)",
+			client, now.Add(pause), tries[i])
+	}
+	w.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at, lease) VALUES ($1, gen_random_uuid(), 'mail', 2, $2, gen_random_uuid())",
+		client, now.Add(75*time.Second))
+	w.Exec(`UPDATE webhook_deliveries SET due_at = $1, first_try_at = $2, tries = jsonb_build_array(jsonb_build_object('at', $2::timestamptz))`,
+		now.Add(2*time.Hour), now)
+	w.Exec("UPDATE webhook_deliveries SET due_at = $1, lease = gen_random_uuid() WHERE id = (SELECT max(id::text)::uuid FROM webhook_deliveries)",
+		now.Add(40*time.Second))
+	w.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at, due_at, lease)
+		VALUES ($1, gen_random_uuid(), 'risk_overview', 'pdf', 'pending', $2, $2, $3, gen_random_uuid()),
+			($1, gen_random_uuid(), 'risk_overview', 'pdf', 'pending', $2, $2, $4, NULL)`, client, now, now.Add(2*time.Minute), now.Add(18*time.Second))
+	state := func() (text string) {
+		w.Get(`SELECT string_agg(id || ' ' || due_at || ' ' || coalesce(lease::text, ''), ',' ORDER BY id) FROM (
+			SELECT id, due_at, lease FROM outbox UNION ALL SELECT id, due_at, lease FROM webhook_deliveries
+			UNION ALL SELECT id, due_at, lease FROM reports) AS x`, nil, &text)
+		return text
+	}
+	before := state()
+	for range 6 {
+		_, err := w.WatchClock(t.Context())
+		w.Must(err)
+		w.Clock.Advance(15 * time.Second)
+	}
+	if after := state(); after != before {
+		t.Errorf("got %s, want %s", after, before)
 	}
 }

@@ -172,19 +172,6 @@ func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []strin
 		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`, pg.IDs(ids), reasons, dropDeliveries, d.Now()))
 }
 
-// mostAhead bounds how far ahead a waiting delivery is due, or its lease ends: more than the longest pause of a retry.
-const mostAhead = 3 * time.Hour
-
-// PullDeliveries makes waiting deliveries due now that are due later than any retry: the clock was ahead when they were
-// queued, and was set back. It is background work, for all subscriptions.
-func PullDeliveries(ctx context.Context, d *db.DB) error {
-	now := d.Now()
-	return pg.Run(ctx, d, "pull deliveries that are due too late", pg.SQL(`
-		UPDATE webhook_deliveries AS d SET due_at = ?0, lease = NULL
-		FROM webhooks AS w WHERE d.webhook_id = w.id AND d.status = 'waiting' AND d.due_at > ?1
-			AND w.partner_id NOT IN (`+db.SuspendedPartners+`)`, now, now.Add(mostAhead)))
-}
-
 // RenewDeliveries makes leases end after the duration life from now, except those that are lost.
 func RenewDeliveries(ctx context.Context, d *db.DB, leases []DeliveryLease, life time.Duration) error {
 	webhooks, ids, tokens := make([]domain.WebhookID, len(leases)), make([]domain.DeliveryID, len(leases)), make([][16]byte, len(leases))

@@ -274,12 +274,8 @@ func (d *Dispatcher) fail(ctx context.Context, l outbox.Lease, reason string) (O
 	return Failed, outbox.MarkFailed(ctx, d.db, l, reason)
 }
 
-// backoff holds the pauses after failed attempts at a mail. The last pause repeats until the mail is given up
-// (domain.MailLife).
-var backoff = lease.Backoff{
-	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
-	30 * time.Minute, time.Hour,
-}
+// backoff holds the pauses after failed attempts at a mail.
+var backoff = lease.Backoff(domain.MailPauses)
 
 // minRetryAge returns the least time from a mail's first attempt to the one after a number of failures: the sum of the
 // pauses.

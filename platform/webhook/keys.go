@@ -12,8 +12,8 @@ import (
 // its key (decisions 8.4).
 const keysPoll = 20 * time.Second
 
-// FollowKeys disables subscriptions whose key was revoked or has expired, and pulls deliveries that a wrong clock has
-// queued for too late, until ctx ends. Any number of processes may do so.
+// FollowKeys disables subscriptions whose key was revoked or has expired, until ctx ends. Any number of processes may do
+// so.
 func (d *Dispatcher) FollowKeys(ctx context.Context) {
 	lease.NewLoop(d.log, "check the keys of webhooks", keysPoll, func(ctx context.Context) (time.Duration, error) {
 		return keysPoll, d.FollowKeysOnce(ctx)
@@ -22,9 +22,6 @@ func (d *Dispatcher) FollowKeys(ctx context.Context) {
 
 // FollowKeysOnce is one check of FollowKeys. It logs and reports what it disabled or resumed.
 func (d *Dispatcher) FollowKeysOnce(ctx context.Context) error {
-	if err := outbox.PullDeliveries(ctx, d.db); err != nil {
-		return err
-	}
 	followed, err := outbox.FollowKeys(ctx, d.db)
 	if err != nil {
 		return err
