@@ -40,7 +40,8 @@ type waitingWebhook struct {
 	UnderWay int
 	// Reason is why its deliveries are dropped; nil if they are not.
 	Reason *string
-	// Held reports whether its deliveries wait: its partner is suspended (db.SuspendedPartners), or its key has expired.
+	// Held reports whether its deliveries wait: its partner is suspended (db.SuspendedPartners), or its key has expired and
+	// FollowKeys has not disabled it yet.
 	Held    bool
 	Wrapped bool
 	// Step is the number of subscriptions read up to this one, and Found how many of them have due deliveries.

@@ -158,7 +158,8 @@ func (b *publishedColumns) add(e db.OutboxEvent, body string) {
 // A subscription gets what is published while it is active, except events that were written before it was last
 // activated again: these happened while it was not active. Their order is that of event_numbers, so a clock that steps
 // loses no event. Events from before there were numbers are compared by time, as 1.0 does. A subscription whose key has
-// expired gets deliveries too, until FollowKeys disables it: they wait, and are dropped then (see round.next).
+// expired gets deliveries too, until FollowKeys disables it, which it does by a trusted clock only. They wait (see
+// round.next), and are then dropped, or sent if the key is valid after all.
 const publishSQL = `
 	WITH batch AS MATERIALIZED (
 		SELECT * FROM unnest(@positions::bigint[], @partners::uuid[], @clients::uuid[], @ids::uuid[], @types::text[], @createdAt::timestamptz[],
