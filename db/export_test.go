@@ -53,3 +53,6 @@ func Retained() map[string]time.Duration {
 	}
 	return lives
 }
+
+// PutBack are the statements that put back late work.
+var PutBack = putBack
