@@ -25,12 +25,15 @@ const (
 // Events, periodic jobs and computed values need no statement: their readers ignore a time that lies too far ahead
 // (outbox.EventsWait, ClaimPeriodic, domain.Ahead).
 var putBack = []string{
-	// A simulation is not due before its caller's time. A mail that was leased may have been sent.
+	// A simulation is not due before its caller's time, nor a reminder before the time since its request. A mail that was
+	// leased may have been sent.
 	`WITH late AS (
 		SELECT o.client_id, o.id, t.due
 		FROM outbox AS o LEFT JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id AND o.kind = 'simulation'
+		LEFT JOIN mail_requests AS m ON m.client_id = o.client_id AND m.id = o.id AND o.kind = 'mail'
 		CROSS JOIN LATERAL (
-			SELECT greatest(CASE WHEN r.send_at > r.created_at THEN r.send_at END, ?0::timestamptz) AS due,
+			SELECT greatest(?0::timestamptz, CASE WHEN r.send_at > r.created_at THEN r.send_at END,
+					CASE WHEN m.due_at > m.created_at THEN m.due_at - greatest(m.created_at - ?0, interval '0') END) AS due,
 				(?3::float8[])[1 + least(o.attempts, cardinality(?3::float8[]) - 1)] * interval '1 second' AS pause
 		) AS t
 		WHERE o.due_at > ?0 AND o.client_id NOT IN (` + SuspendedSenders + `)

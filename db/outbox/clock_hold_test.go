@@ -303,11 +303,16 @@ func TestNothingIsPutBackByARightClock(t *testing.T) {
 	w.refreshed()
 	client := w.AddClient()
 	now := w.Clock.Now()
-	w.simulation(client, w.AddUser(client, domain.RoleStandard, 0), day)
+	user := w.AddUser(client, domain.RoleStandard, 0)
+	w.simulation(client, user, day)
 	hook, _ := w.delivery(client)
 	w.Exec(`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
 		VALUES ($1, gen_random_uuid(), $2, 1, $3, gen_random_uuid(), 'user.updated', $4, $4)`, hook, w.Partner, client, now)
 	tries := []any{0, 1, 4, 8, 30}
+	reminder := db.NewID[domain.MessageKind]()
+	w.Exec(`INSERT INTO mail_requests (client_id, id, type, user_id, created_at, due_at) VALUES ($1, $2, 'welcome', $3, $4, $5)`,
+		client, reminder, user, now, now.Add(2*day))
+	w.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at) VALUES ($1, $2, 'mail', 2, $3)", client, reminder, now.Add(2*day))
 	for i, pause := range []time.Duration{3 * time.Second, 5500 * time.Millisecond, 132 * time.Second, 66 * time.Minute, 66 * time.Minute} {
 		w.Exec("INSERT INTO outbox (client_id, id, kind, urgency, due_at, attempts) VALUES ($1, gen_random_uuid(), 'mail', 2, $2, $3)",
 			client, now.Add(pause), tries[i])
