@@ -290,9 +290,10 @@ func (c *Change) flushMails(ctx context.Context) error {
 			SELECT client_id, id, type, user_id, course_id, round, result_id, breach_name, admin_id,
 				report_id, created_at, due_at
 			FROM json_populate_recordset(NULL::mail_requests, ?::json)
-			ON CONFLICT DO NOTHING RETURNING client_id, id, due_at
+			ON CONFLICT DO NOTHING RETURNING client_id, id, created_at, due_at
 		),`, c.mails),
-		pg.SQL("SELECT client_id, id, ?, 2 AS urgency, due_at FROM requested", RequestedMail))
+		pg.SQL("SELECT client_id, id, ?, 2 AS urgency, CASE WHEN due_at > created_at THEN due_at ELSE ? END FROM requested",
+			RequestedMail, c.Now()))
 }
 
 // OutboxKind is the kind of a mail of the outbox. It determines the table that holds the mail.
@@ -320,11 +321,12 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 		FROM mail_requests WHERE client_id = @client AND id = ANY(@ids::uuid[])`,
 		pg.Named{
 			"requestedMail": RequestedMail, "welcomeMail": domain.WelcomeMail,
-			"adminInviteMail": domain.AdminInviteMail, "now": c.At, "client": client, "ids": pg.IDs(ids),
+			"adminInviteMail": domain.AdminInviteMail, "now": c.Now(), "client": client, "ids": pg.IDs(ids),
 		}))
 }
 
-// InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. The urgency of a row is
+// InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. A mail that is due
+// immediately is due at Now: after a step of the clock back, the stamp of the change lies ahead. The urgency of a row is
 // 1 if somebody waits for the mail, else 2. with is empty, or holds WITH queries for rows, each followed by a comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
 	return pg.Run(ctx, c, "put mails into the outbox", pg.SQL(`

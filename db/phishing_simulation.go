@@ -110,7 +110,13 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 		return err
 	}
 	ids := pg.MapRows(results, func(r *domain.Result) domain.ResultID { return r.ID })
-	due := pg.MapRows(results, func(r *domain.Result) time.Time { return r.SendAt })
+	now := c.Now()
+	due := pg.MapRows(results, func(r *domain.Result) time.Time {
+		if r.SendAt.After(c.At) {
+			return r.SendAt
+		}
+		return now // the stamp lies ahead after a step of the clock back
+	})
 	err := c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
 		SELECT ?0::uuid, id, ?1, 2 AS urgency, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
 		t.ID, SimulatedMail, pg.IDs(ids), due))

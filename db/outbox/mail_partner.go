@@ -60,7 +60,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 	}
 	return mailed, c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL( // urgency 2: not urgent
 		"SELECT partner, id, ?, 2 AS urgency, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u (partner, id)",
-		db.PartnerMail, c.At, partners, pg.IDs(ids)))
+		db.PartnerMail, c.Now(), partners, pg.IDs(ids)))
 }
 
 // NoticeMail is the data that a mail to a partner is rendered from.

@@ -73,7 +73,7 @@ func (h *Webhook) requeue(ctx context.Context, c *db.Change, id domain.DeliveryI
 			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
 			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END,
 			number = CASE WHEN `+ended+` THEN nextval('event_numbers') ELSE d.number END
-		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+selectDelivery, h.ID, id, c.At))
+		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+selectDelivery, h.ID, id, c.Now()))
 	if errors.Is(err, pg.ErrNoRow) { // its retention ended after Redeliver read it
 		err = domain.ErrNotFound(id.Noun())
 	}
