@@ -155,6 +155,8 @@ func TestKeyEnds(t *testing.T) {
 	w.Exec("UPDATE webhooks SET status = 'paused' WHERE id = $1", paused)
 	want := func(when, want string, mails int) {
 		t.Helper()
+		_, err := w.WatchClock(t.Context())
+		w.Must(err)
 		w.Must(d.FollowKeysOnce(t.Context()))
 		w.once(d)
 		var got string
