@@ -72,7 +72,7 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 				RETURNING r.partner_id, r.id, 'partner', 2
 			), queued AS (
 				INSERT INTO outbox (client_id, id, kind, urgency, due_at, maybe_sent)
-				SELECT *, @due::timestamptz, true FROM (
+				SELECT *, @now::timestamptz, true FROM (
 					SELECT * FROM requests UNION ALL SELECT * FROM results UNION ALL SELECT * FROM partners) AS r
 				RETURNING id
 			), notified AS (
@@ -81,7 +81,7 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 			SELECT c.* FROM chosen AS c LEFT JOIN notified ON true -- it runs only if it is read
 			WHERE c.id::uuid IN (SELECT id FROM queued)
 			ORDER BY c.failed_at, c.id`, pg.Named{
-			"since": since, "ids": ids, "limit": limit, "now": c.At, "due": c.Now(), "outboxChannel": db.OutboxChannel,
+			"since": since, "ids": ids, "limit": limit, "now": c.At, "outboxChannel": db.OutboxChannel,
 			"welcomeMail": domain.WelcomeMail, "adminInviteMail": domain.AdminInviteMail,
 		}))
 		return err
