@@ -29,7 +29,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{""}, []string{"serve", "work", "migrate", "keys", "completion", "help", "…"}},
 		{[]string{"ser"}, []string{"serve"}},
-		{[]string{"keys", ""}, []string{"create", "list", "revoke"}},
+		{[]string{"keys", ""}, []string{"create", "list", "rotate", "revoke"}},
 		{[]string{"help", "keys", "c"}, []string{"create"}},
 		{[]string{"serve", "--rel"}, []string{"--release"}},
 		{[]string{"serve", "--data-dir", "x", "--release", ""}, []string{"2.0", "2.1", "2.2", "2.3", "2.4", "2.5"}},
