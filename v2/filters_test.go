@@ -66,8 +66,10 @@ func demoLists(h *v2test.Harness, d demo) {
 		SELECT $1, gen_random_uuid(), 'completed', 'schedule', day, day FROM unnest($2::timestamptz[]) AS day`,
 		client, []time.Time{now, now.AddDate(0, 0, -30)})
 	h.Exec(userEverywhere, now)
+	h.Exec("DELETE FROM events") // which hold a feed back that is read by time
 	h.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
-		SELECT partner_id, 1000 + n, id, gen_random_uuid(), (ARRAY['user.updated', 'client.updated'])[n % 2 + 1], $2, `+plainEvent+`
+		SELECT partner_id, 1000 + n, id, gen_random_uuid(), (ARRAY['user.updated', 'client.updated'])[n % 2 + 1],
+			$2::timestamptz - (n / 2 % 2 * 25 + 1) * interval '1 day', `+plainEvent+`
 		FROM (SELECT *, row_number() OVER () AS n FROM clients
 			WHERE partner_id = (SELECT partner_id FROM clients WHERE id = $1)) AS c`, client, now)
 }
@@ -137,7 +139,7 @@ func othersIDs(h *v2test.Harness) ids {
 func (m filterMatrix) filters(t *testing.T, o op.Operation) map[string][]string {
 	filters := map[string][]string{}
 	for _, p := range o.Input().Query {
-		if !isList(o) || slices.Contains([]string{"limit", "cursor", "sort"}, p.Name) {
+		if !isList(o) || slices.Contains([]string{"limit", "cursor", "sort", "follow"}, p.Name) {
 			continue
 		}
 		for _, text := range m.texts(t, o, p) {

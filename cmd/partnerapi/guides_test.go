@@ -221,7 +221,7 @@ func (s *shell) show(e example) (string, error) {
 }
 
 var (
-	fresh = regexp.MustCompile(`"(next_cursor|request_id|download_link|download_url)": "[^"]+"`)
+	fresh = regexp.MustCompile(`"(next_cursor|as_of|request_id|download_link|download_url)": "[^"]+"`)
 	anyID = regexp.MustCompile(`[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 

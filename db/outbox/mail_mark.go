@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -33,7 +34,8 @@ type markedRow struct {
 func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.MessageID]bool, error) {
 	done := make(map[domain.MessageID]bool, len(mails))
 	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		marked, err := markSent(ctx, c, mails)
+		sentAt := c.Now()
+		marked, err := markSent(ctx, c, mails, sentAt)
 		if err != nil {
 			return err
 		}
@@ -45,7 +47,7 @@ func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.Messa
 				notices = append(notices, m)
 			case m.Kind == db.SimulatedMail:
 				user := domain.UserKey{Client: m.ClientID, User: *m.UserID}
-				c.CountMails(m.ClientID, domain.DateOf(c.At), domain.PhishingCounts{Sent: 1})
+				c.CountMails(m.ClientID, domain.DateOf(sentAt), domain.PhishingCounts{Sent: 1})
 				c.Rescore(user)
 			}
 		}
@@ -83,8 +85,9 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 }
 
 // markSent deletes the mails whose leases are still held from the outbox, marks them as sent in the tables of their
-// kinds, inserts those to users into sent_emails, and returns them all.
-func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow, error) {
+// kinds, inserts those to users into sent_emails, and returns them all. sentAt is the time by the clock, with which the
+// time of a click is compared; the stamp of the change may be later (see pg.DB.Stamp).
+func markSent(ctx context.Context, c *db.Change, mails []SentMail, sentAt time.Time) ([]markedRow, error) {
 	var clients, ids, tokens [][16]byte
 	var users []*domain.UserID
 	var from, subjects []string
@@ -102,28 +105,28 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail) ([]markedRow,
 			WHERE o.client_id = t.client_id AND o.id = t.id AND o.lease = t.lease
 			RETURNING o.client_id, o.id, o.kind, o.scanned, t.user_id, t.from_email, t.subject
 		), requests AS (
-			UPDATE mail_requests AS r SET sent_at = @now FROM settled AS s
+			UPDATE mail_requests AS r SET sent_at = @sent FROM settled AS s
 			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = @requestedMail
 			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type, r.breach_name
 		), simulations AS (
-			UPDATE phishing_results AS r SET status = @resultSent, sent_at = @now, updated_at = greatest(r.updated_at, @now),
+			UPDATE phishing_results AS r SET status = @resultSent, sent_at = @sent, updated_at = greatest(r.updated_at, @now),
 				automated = s.scanned IS NOT NULL, automated_reason = s.scanned
 			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = @simulatedMail
 			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, @phishingMail::text AS type, NULL
 		), partners AS (
-			UPDATE partner_mails AS r SET sent_at = @now FROM settled AS s
+			UPDATE partner_mails AS r SET sent_at = @sent FROM settled AS s
 			WHERE r.partner_id = s.client_id AND r.id = s.id AND s.kind = @partnerMail
 			RETURNING r.partner_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.kind, NULL
 		), marked AS (
 			SELECT * FROM requests UNION ALL SELECT * FROM simulations UNION ALL SELECT * FROM partners
 		), recorded AS (
 			INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
-			SELECT client_id, user_id, id, @now, from_email, subject, @bySMTP, type FROM marked WHERE user_id IS NOT NULL
+			SELECT client_id, user_id, id, @sent, from_email, subject, @bySMTP, type FROM marked WHERE user_id IS NOT NULL
 		)
 		SELECT client_id, user_id, id, kind, breach_name FROM marked`,
 		pg.Named{
 			"clients": clients, "ids": ids, "tokens": tokens, "users": users, "from": from,
-			"subjects": subjects, "now": c.At, "requestedMail": db.RequestedMail,
+			"subjects": subjects, "now": c.At, "sent": sentAt, "requestedMail": db.RequestedMail,
 			"simulatedMail": db.SimulatedMail, "partnerMail": db.PartnerMail, "resultSent": domain.ResultSent,
 			"phishingMail": domain.PhishingMail, "bySMTP": domain.BySMTP,
 		}))

@@ -103,7 +103,7 @@ var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
 	Summary: "Follow events",
 	Description: "Returns what happened in the last 30 days to the clients that the key reaches, in the order in which " +
-		"it was published. Nothing is ever added before a cursor that was handed out. The feed has no end: stop " +
+		"it was published; nothing is ever added before a cursor that was handed out. The feed has no end: stop " +
 		"reading when `page.has_more` is false, keep the last `page.next_cursor`, and ask again with it later.",
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
@@ -114,7 +114,7 @@ type ListEventsInput struct {
 		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
 		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events of this client."`
-		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. With false, it ends like any other list: next_cursor is null when no more exist now."`
+		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. With false, it ends like any other list: the last page has no next_cursor."`
 		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events of changes at or after this time (created_at). The greatest created_at that you have read is a safe value for the next reading. Deduplicate by id."`
 	}
 }

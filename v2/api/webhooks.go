@@ -53,10 +53,10 @@ var (
 	UpdateWebhook = op.Declare[UpdateWebhookInput, Webhook](op.Meta{
 		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Update a webhook: pause it, or activate it again",
-		Description: "Changes the fields that are sent and leaves the others. `paused` stops deliveries, `active` " +
-			"starts them again and revives a disabled webhook; what happened in between is not delivered. If the API key " +
-			"of the webhook was revoked or has expired, only `active` is accepted: the webhook continues with the calling " +
-			"key and the clients that it had.",
+		Description: "Changes the fields that are sent: `paused` stops deliveries, `active` starts them again and " +
+			"revives a disabled webhook; what happened in between is not delivered. If the API key of the webhook was " +
+			"revoked or has expired, only `active` is accepted: the webhook continues with the calling key and the clients " +
+			"that it had.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteWebhook = op.Declare[DeleteWebhookInput, op.NoContent](op.Meta{
