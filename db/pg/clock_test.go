@@ -144,7 +144,7 @@ func TestServerClockFails(t *testing.T) {
 	w.use(t)
 	w.run(5 * time.Second)
 	w.fails = errors.New("no time")
-	if !w.use(t) || !w.use(t) {
+	if first, second := w.use(t), w.use(t); !first || !second {
 		t.Error("after a failure the next connection did not ask")
 	}
 	if now := w.Now(); !now.Equal(w.server.Now()) {
