@@ -95,7 +95,7 @@ func readUnknown(ctx context.Context) error {
 		return err
 	}
 	page, ok := got.(*v2.EventFeedPageHeaders)
-	if !ok || len(page.Response.Data) != 1 || page.Response.Data[0].Type != "moon.rose" || page.Response.Page.NextCursor != "next" {
+	if !ok || len(page.Response.Data) != 1 || page.Response.Data[0].Type != "moon.rose" || page.Response.Page.NextCursor.Value != "next" {
 		return fmt.Errorf("the events are %+v", got)
 	}
 	return nil
