@@ -72,7 +72,7 @@ func run(ctx context.Context) error {
 // unknown is a page with an event of a type that the document does not have.
 const unknown = `{"data": [
 	{"id": "evt_1", "type": "moon.rose", "created_at": "2026-01-31T08:00:00.000000Z", "client_id": "cli_1", "data": {"phase": "full"}}
-], "page": {"next_cursor": "next", "has_more": false}}`
+], "page": {"next_cursor": "next", "has_more": false, "as_of": null}}`
 
 // readUnknown reads that page.
 func readUnknown(ctx context.Context) error {
