@@ -123,14 +123,14 @@ func rates(ctx context.Context, rounds int, loads ...*load) figure {
 		reference: fmt.Sprintf("%.0f/s", median(all[1]))}
 }
 
-// same fails for servers that answer a request differently, but for cursors,
-// which each writes its own way.
+// same fails for servers that answer a request differently, but for cursors, which each writes its own way, and the time
+// of the reading.
 func (b *bench) same(reference *child, request []byte) {
 	var answers [2]object
 	for i, server := range []*child{b.service, reference} {
 		answers[i] = ask[object](server.address, request)
 		if p, ok := answers[i]["page"].(object); ok {
-			p["next_cursor"] = p["next_cursor"] != nil
+			p["next_cursor"], p["as_of"] = p["next_cursor"] != nil, p["as_of"] != nil
 		}
 	}
 	if !reflect.DeepEqual(answers[0], answers[1]) {

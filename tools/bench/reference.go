@@ -138,8 +138,9 @@ func (r *reference) client(c *gin.Context) {
 type page[T any] struct {
 	Data []T `json:"data"`
 	Page struct {
-		NextCursor *string `json:"next_cursor"`
-		HasMore    bool    `json:"has_more"`
+		NextCursor *string   `json:"next_cursor"`
+		HasMore    bool      `json:"has_more"`
+		AsOf       shownTime `json:"as_of"`
 	} `json:"page"`
 }
 
@@ -153,6 +154,7 @@ func list[T any](c *gin.Context, read func(limit int) (pgx.Rows, error), scan fu
 		return
 	}
 	p := &page[T]{Data: make([]T, 0, limit+1)}
+	p.Page.AsOf.Time = time.Now()
 	rows, err := read(limit + 1)
 	if err == nil {
 		p.Data, err = pgx.AppendRows(p.Data, rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
