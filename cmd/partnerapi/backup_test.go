@@ -74,7 +74,7 @@ func clientOf(r *running, key string) string {
 func said(r *running, key string) (texts []string) {
 	for _, path := range []string{"/v2/clients?limit=500", "/v2/clients/" + clientOf(r, key) + "/users?limit=20&sort=email"} {
 		body := string(r.get(path, key).want(http.StatusOK).body)
-		texts = append(texts, regexp.MustCompile(`"next_cursor":"[^"]+"`).ReplaceAllString(body, ""))
+		texts = append(texts, regexp.MustCompile(`"(next_cursor|as_of)":"[^"]+"`).ReplaceAllString(body, ""))
 	}
 	return texts
 }

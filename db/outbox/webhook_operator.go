@@ -33,8 +33,8 @@ func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]Lis
 }
 
 // SetWebhookStatus sets the status of a subscription of any partner, by UpdateWebhook, and returns the status before.
-// If the status does not change it does nothing. It returns NotFound if there is no such subscription, and Conflict if it
-// is to be active and its key has ended.
+// If the status does not change it does nothing. It returns NotFound if there is no such subscription, and Conflict if its
+// key has ended.
 func SetWebhookStatus(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
 ) (before domain.WebhookStatus, err error) {
@@ -46,15 +46,14 @@ func SetWebhookStatus(
 			return err
 		}
 		before = h.Status
-		if before == status {
-			return nil
-		}
 		end, err := h.KeyEnd(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if end != "" && status == domain.WebhookActive {
+		case end != "":
 			return ErrKeyEnded(h.ID, end)
+		case before == status:
+			return nil
 		}
 		after := h.Webhook
 		after.Status = status

@@ -17,6 +17,8 @@ import { fileURLToPath } from "node:url";
 import { parse, parseAllDocuments } from "yaml";
 
 const { BASE: base, KEY: key } = process.env;
+// reader is the key of the tools: what they read leaves the rate limit of the other checks' key alone.
+const reader = "pk_demo_readonly";
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const guide = readFileSync(here("../../../docs/guide/connect-tools.md"), "utf8");
 const bin = (name) => here("../../out/bin/" + name);
@@ -35,7 +37,7 @@ function sample(heading, language, n = 0) {
   const section = guide.split(/^## /m).find((text) => text.startsWith(heading));
   const blocks = [...section.matchAll(/^```(\S+)\n(.*?)^```$/gms)].filter(([, its]) => its === language);
   if (!blocks[n]) throw new Error(`the guide has no block ${n} of ${language} for ${heading}`);
-  return blocks[n][2].replaceAll("http://127.0.0.1:8080", proxy.url).replaceAll("pk_demo_all", key);
+  return blocks[n][2].replaceAll("http://127.0.0.1:8080", proxy.url).replaceAll("pk_demo_all", reader);
 }
 
 // api calls the service itself. It waits where it has to, as its key is also that of the programs before.
@@ -70,7 +72,7 @@ const proxy = { seen: [], gone: null, refuse: false, refused: null, pageSize: 40
 async function forward(request, response) {
   const url = new URL(request.url, base);
   const answer = async () => {
-    check(`${url.pathname} has the key`, request.headers["x-api-key"] === key, request.headers);
+    check(`${url.pathname} has the key`, request.headers["x-api-key"] === reader, request.headers);
     check("a page has 500 rows", url.searchParams.get("limit") === "500", request.url);
     if (proxy.refuse && url.searchParams.get("updated_since") !== null) {
       proxy.refuse = false;
