@@ -20,7 +20,7 @@ import (
 
 type idmapCmd struct {
 	Import importCmd `cmd:"" help:"Give objects the numbers that callers of v1 know them by." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
-	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it." example:"idmap export numbers.csv\nidmap export --partner Northlight numbers.csv"`
+	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it." example:"idmap export numbers.csv\nidmap export --partner 'Northlight MSP' numbers.csv"`
 	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id." example:"idmap lookup client 17"`
 }
 
