@@ -56,10 +56,23 @@ func (s *stamps) next(now time.Time, recorded *time.Time) time.Time {
 	if recorded != nil && recorded.After(newest) && recorded.Sub(now) <= maxStepBack {
 		newest = *recorded
 	}
+	s.newest = notBefore(newest, now)
+	return s.newest
+}
+
+// trial returns what next would, for a change that is rolled back: the newest stamp stays. now may be ahead of the time
+// by which other processes take their stamps.
+func (s *stamps) trial(now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return notBefore(s.newest, now)
+}
+
+// notBefore returns now or, if that is at most maxStepBack before newest, newest.
+func notBefore(newest, now time.Time) time.Time {
 	if newest.After(now) && newest.Sub(now) <= maxStepBack {
-		now = newest
+		return newest
 	}
-	s.newest = now
 	return now
 }
 
@@ -146,7 +159,7 @@ func (d *DB) Stamp(ctx context.Context) (time.Time, error) {
 	case !s.at.IsZero():
 		return s.at, nil
 	case s.trial:
-		s.at = d.stamps.next(d.Now(), nil)
+		s.at = d.stamps.trial(d.Now())
 		return s.at, nil
 	}
 	type taken struct {
