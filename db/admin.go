@@ -29,17 +29,17 @@ type AdminFilter struct {
 // AllAdmins lists the admins that match a filter, by partner, then those of the whole partner before those of its
 // clients, by email. It checks no caller's access.
 func (d *DB) AllAdmins(ctx context.Context, f AdminFilter) ([]ListedAdmin, error) {
-	q := pg.From("admins AS a").Columns(pg.Columns[AdminRow]() + ", p.name AS partner_name, coalesce(c.name, '') AS client_name").
+	q := pg.From("admins AS a").ColumnExpr(pg.Columns[AdminRow]() + ", p.name AS partner_name, coalesce(c.name, '') AS client_name").
 		Join("JOIN partners AS p ON p.id = a.partner_id LEFT JOIN clients AS c ON c.id = a.client_id").
-		OrderBy("p.name_key, p.id, c.name_key NULLS FIRST, c.id, " + EmailKeyOf("a") + ", a.id")
+		OrderExpr("p.name_key, p.id, c.name_key NULLS FIRST, c.id, " + EmailKeyOf("a") + ", a.id")
 	if !f.Partner.IsZero() {
-		q.Where("a.partner_id = ?", f.Partner)
+		q.Apply(pg.Where("a.partner_id = ?", f.Partner))
 	}
 	if !f.Client.IsZero() {
-		q.Where("a.client_id = ?", f.Client)
+		q.Apply(pg.Where("a.client_id = ?", f.Client))
 	}
 	if !f.ID.IsZero() || f.Email != "" {
-		q.Where("(a.id = ? OR "+EmailKeyOf("a")+" = ANY(?::text[]))", f.ID, EmailKeys(f.Email))
+		q.Apply(pg.Where("(a.id = ? OR "+EmailKeyOf("a")+" = ANY(?::text[]))", f.ID, EmailKeys(f.Email)))
 	}
 	return pg.All[ListedAdmin](ctx, d, "list admins", q)
 }

@@ -118,10 +118,10 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 	var after entryWithID
 	after.At = f.Since
 	for {
-		q := pg.From("audit_entries AS e").Columns(pg.Columns[auditRow]()+", e.id").
-			Where("(e.at, e.id) > (?, ?)", after.At, after.ID).OrderBy("e.at, e.id").Limit(auditPage)
+		q := pg.From("audit_entries AS e").ColumnExpr(pg.Columns[auditRow]() + ", e.id").
+			Apply(pg.Where("(e.at, e.id) > (?, ?)", after.At, after.ID)).OrderExpr("e.at, e.id").Limit(auditPage)
 		if !f.Client.IsZero() {
-			q.Where("e.client_id = ?", f.Client)
+			q.Apply(pg.Where("e.client_id = ?", f.Client))
 		}
 		if f.Prefix != "" {
 			q.Where("?", ofKey(f.Prefix))

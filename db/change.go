@@ -316,9 +316,9 @@ func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...d
 		return nil
 	}
 	return c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
-		SELECT client_id, id, @requestedMail,
-			CASE WHEN type IN (@welcomeMail, @adminInviteMail) THEN 1 ELSE 2 END AS urgency, @now::timestamptz
-		FROM mail_requests WHERE client_id = @client AND id = ANY(@ids::uuid[])`,
+		SELECT client_id, id, ?requestedMail,
+			CASE WHEN type IN (?welcomeMail, ?adminInviteMail) THEN 1 ELSE 2 END AS urgency, ?now::timestamptz
+		FROM mail_requests WHERE client_id = ?client AND id = ANY(?ids::uuid[])`,
 		pg.Named{
 			"requestedMail": RequestedMail, "welcomeMail": domain.WelcomeMail,
 			"adminInviteMail": domain.AdminInviteMail, "now": c.Now(), "client": client, "ids": pg.IDs(ids),

@@ -85,9 +85,9 @@ func (d *DB) clients(ctx context.Context, f domain.ClientFilter, w domain.Window
 	}
 	k.Where.Changed(delta, "c.updated_at")
 	if w.Total && all { // the partner's counter is the total, and is read in the same statement
-		k.Select = func(q *pg.Select) {
-			q.Columns(pg.Columns[ClientRow]()).Columns(
-				"(SELECT client_count FROM partners WHERE id = ?) AS partners_clients", domain.CallerFrom(ctx).Partner)
+		k.Select = func(q *bun.SelectQuery) {
+			q.ColumnExpr(pg.Columns[ClientRow]()).ColumnExpr("(?) AS partners_clients",
+				pg.SQL("SELECT client_count FROM partners WHERE id = ?", domain.CallerFrom(ctx).Partner))
 		}
 	}
 
@@ -130,14 +130,14 @@ func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProg
 		WITH program AS (
 			INSERT INTO program_courses (client_id, position, course_id, due_after_days)
 			SELECT u.id, p.position, p.course_id, p.due_after_days
-			FROM unnest(@withProgram::uuid[]) AS u (id) CROSS JOIN default_program AS p
+			FROM unnest(?withProgram::uuid[]) AS u (id) CROSS JOIN default_program AS p
 		), fresh AS (
-			SELECT * FROM unnest(@ids::uuid[], @groups::uuid[], @times::timestamptz[], @scores::integer[]) AS f (id, group_id, created_at, score)
+			SELECT * FROM unnest(?ids::uuid[], ?groups::uuid[], ?times::timestamptz[], ?scores::integer[]) AS f (id, group_id, created_at, score)
 		), history AS (
 			INSERT INTO risk_history (client_id, day, average_score, active_users)
 			SELECT id, (created_at AT TIME ZONE 'UTC')::date, score, 0 FROM fresh
 		)
-		INSERT INTO groups (client_id, id, name, manual, created_at) SELECT id, group_id, @manualGroup, true, created_at FROM fresh`,
+		INSERT INTO groups (client_id, id, name, manual, created_at) SELECT id, group_id, ?manualGroup, true, created_at FROM fresh`,
 		pg.Named{
 			"withProgram": pg.IDs(withProgram), "manualGroup": domain.ManualGroup,
 			"ids":    pg.MapRows(clients, func(r *ClientRow) [16]byte { return r.ID }),
@@ -152,9 +152,9 @@ func (c *Change) SetUpClients(ctx context.Context, clients []ClientRow, withProg
 // migration may have changed the key to make it unique.
 func (t *Tenant) Update(ctx context.Context, c *Change) error {
 	at, err := pg.One[time.Time](ctx, c, "update a client", pg.SQL(`
-		UPDATE clients SET name = @name, name_key = CASE WHEN name = @name THEN name_key ELSE @nameKey END,
-			industry = @industry, external_id = @externalID, updated_at = greatest(updated_at, @now)
-		WHERE id = @client RETURNING updated_at`, pg.Named{
+		UPDATE clients SET name = ?name, name_key = CASE WHEN name = ?name THEN name_key ELSE ?nameKey END,
+			industry = ?industry, external_id = ?externalID, updated_at = greatest(updated_at, ?now)
+		WHERE id = ?client RETURNING updated_at`, pg.Named{
 		"client": t.ID, "name": t.Name, "nameKey": domain.SortKey(t.Name), "industry": t.Industry,
 		"externalID": t.ExternalID, "now": c.At,
 	}))
@@ -173,13 +173,13 @@ type ClientName struct {
 func (d *DB) FindClients(
 	ctx context.Context, partner domain.PartnerID, id domain.ClientID, name string,
 ) ([]ClientName, error) {
-	q := pg.From("clients AS c").Columns("c.id, c.name, p.name AS partner").
+	q := pg.From("clients AS c").ColumnExpr("c.id, c.name, p.name AS partner").
 		Join("JOIN partners AS p ON p.id = c.partner_id").
-		Where(`c.archived_at IS NULL AND (c.id = ?0 OR c.name_key = ?1 AND NOT EXISTS
-			(SELECT 1 FROM clients AS i WHERE i.id = ?0 AND i.archived_at IS NULL))`, id, domain.SortKey(name)).
-		OrderBy("p.name_key, c.id").Limit(10)
+		Apply(pg.Where(`c.archived_at IS NULL AND (c.id = ?0 OR c.name_key = ?1 AND NOT EXISTS
+			(SELECT 1 FROM clients AS i WHERE i.id = ?0 AND i.archived_at IS NULL))`, id, domain.SortKey(name))).
+		OrderExpr("p.name_key, c.id").Limit(10)
 	if !partner.IsZero() {
-		q.Where("c.partner_id = ?", partner)
+		q.Apply(pg.Where("c.partner_id = ?", partner))
 	}
 	return pg.All[ClientName](ctx, d, "look for a client", q)
 }
@@ -189,12 +189,12 @@ func (d *DB) FindClients(
 // if it is zero, of any partner; archived ones are left out.
 func (d *DB) ClientNamesLike(ctx context.Context, partner domain.PartnerID, name string, differ int) ([]string, error) {
 	key := domain.SortKey(name)
-	q := pg.From("clients AS c").Columns("DISTINCT c.name").
-		Where(`c.archived_at IS NULL AND (strpos(c.name_key, ?0) > 0
-			OR octet_length(c.name_key) BETWEEN ?1::int AND ?2::int)`, key, len(key)-differ, len(key)+differ).
-		OrderBy("c.name")
+	q := pg.From("clients AS c").ColumnExpr("DISTINCT c.name").
+		Apply(pg.Where(`c.archived_at IS NULL AND (strpos(c.name_key, ?0) > 0
+			OR octet_length(c.name_key) BETWEEN ?1::int AND ?2::int)`, key, len(key)-differ, len(key)+differ)).
+		OrderExpr("c.name")
 	if !partner.IsZero() {
-		q.Where("c.partner_id = ?", partner)
+		q.Apply(pg.Where("c.partner_id = ?", partner))
 	}
 	return pg.All[string](ctx, d, "look for names of clients", q)
 }
@@ -251,10 +251,10 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 	err = pg.Run(ctx, c, "insert an invite", pg.SQL(`
 		WITH invite AS (
 			INSERT INTO admin_invites (client_id, id, email, email_key, role, created_at, expires_at, partner_id)
-			VALUES (@client, @id, @email, @emailKey, @role, @createdAt, @expiresAt, @partner) RETURNING client_id, id, created_at
+			VALUES (?client, ?id, ?email, ?emailKey, ?role, ?createdAt, ?expiresAt, ?partner) RETURNING client_id, id, created_at
 		)
 		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
-		SELECT client_id, @mail, 'admin-invite', id, created_at FROM invite`,
+		SELECT client_id, ?mail, 'admin-invite', id, created_at FROM invite`,
 		pg.Named{
 			"client": t.ID, "id": in.ID, "email": in.Email, "emailKey": StoredEmailKey(in.Email), "role": in.Role, "createdAt": in.CreatedAt,
 			"expiresAt": in.ExpiresAt, "mail": mail, "partner": partner,
@@ -272,11 +272,11 @@ func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, cli
 	// next one is accepted.
 	oldest, err := pg.One[struct{ Client, Partner *time.Time }](ctx, c, "count invites", pg.SQL(`
 		SELECT (
-			SELECT created_at FROM admin_invites WHERE client_id = @client AND created_at > @clientSince
-			ORDER BY created_at DESC OFFSET @clientMost LIMIT 1
+			SELECT created_at FROM admin_invites WHERE client_id = ?client AND created_at > ?clientSince
+			ORDER BY created_at DESC OFFSET ?clientMost LIMIT 1
 		) AS client, (
-			SELECT created_at FROM admin_invites WHERE partner_id = @partner AND created_at > @partnerSince
-			ORDER BY created_at DESC OFFSET @partnerMost LIMIT 1
+			SELECT created_at FROM admin_invites WHERE partner_id = ?partner AND created_at > ?partnerSince
+			ORDER BY created_at DESC OFFSET ?partnerMost LIMIT 1
 		) AS partner`, pg.Named{
 		"client": client, "clientSince": c.At.Add(-domain.ClientInviteWindow),
 		"clientMost": domain.MaxClientInvites - 1, "partner": partner,

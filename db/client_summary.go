@@ -11,12 +11,12 @@ import (
 	"partnerapi/domain"
 )
 
-// summarySQL refreshes the summaries and risks of the clients, alias c, that match the condition @of and whose summary
-// is older than @before, and returns the clients. @gradeFloors are the lowest scores of all @grades but the first. A
-// client without users has the average @noUsers and no rates (decisions 3.7). RefreshAhead keeps the summary fresh
-// until @refreshUntil; NULL leaves that time unchanged. With @async the commit does not wait for the disk: if a crash loses
-// the summary, the next read refreshes it again. The history gets a row of @today only if the clock is trusted: @steady
-// is false after a step, and @plausibleDay is the condition of ClockTrusted in SQL, so that a read needs no further
+// summarySQL refreshes the summaries and risks of the clients, alias c, that match the condition ?of and whose summary
+// is older than ?before, and returns the clients. ?gradeFloors are the lowest scores of all ?grades but the first. A
+// client without users has the average ?noUsers and no rates (decisions 3.7). RefreshAhead keeps the summary fresh
+// until ?refreshUntil; NULL leaves that time unchanged. With ?async the commit does not wait for the disk: if a crash loses
+// the summary, the next read refreshes it again. The history gets a row of ?today only if the clock is trusted: ?steady
+// is false after a step, and ?plausibleDay is the condition of ClockTrusted in SQL, so that a read needs no further
 // statement.
 //
 // It locks only clients, in the order of their ids, so that two refreshes cannot deadlock. The second refresh waits,
@@ -27,13 +27,13 @@ import (
 const summarySQL = `
 	WITH session AS MATERIALIZED (
 		SELECT set_config('synchronous_commit',
-			CASE WHEN @async::boolean THEN 'off' ELSE current_setting('synchronous_commit') END, true)
+			CASE WHEN ?async::boolean THEN 'off' ELSE current_setting('synchronous_commit') END, true)
 	), stale AS MATERIALIZED (
-		SELECT c.id FROM session CROSS JOIN clients AS c WHERE @of AND (c.summarized_at < @before OR c.summarized_at > @ahead)
+		SELECT c.id FROM session CROSS JOIN clients AS c WHERE ?of AND (c.summarized_at < ?before OR c.summarized_at > ?ahead)
 		ORDER BY c.id FOR NO KEY UPDATE OF c
 	), fresh AS MATERIALIZED (
 		SELECT s.id, u.users AS active_users, u.grades, f.factor_totals, f.factor_users,
-			CASE WHEN u.users = 0 THEN @noUsers ELSE (2 * u.scores + u.users) / (2 * u.users) END::integer AS average_score,
+			CASE WHEN u.users = 0 THEN ?noUsers ELSE (2 * u.scores + u.users) / (2 * u.users) END::integer AS average_score,
 			u.high_risk::integer AS high_risk_users,
 			u.overdue::integer AS overdue_users,
 			coalesce(round(100.0 * (u.users - u.overdue) / nullif(u.users, 0), 1), 100)::float8 AS on_track_rate,
@@ -49,28 +49,28 @@ const summarySQL = `
 				coalesce(jsonb_agg(jsonb_build_object('role', role, 'grade', grade, 'users', users, 'scores', scores)
 					ORDER BY role, grade), '[]') AS grades
 			FROM (
-				SELECT role, (@grades::text[])[1 + width_bucket(score, @gradeFloors::integer[])] AS grade, count(*) AS users,
-					sum(score) AS scores, count(*) FILTER (WHERE next_due_on < @today) AS overdue
+				SELECT role, (?grades::text[])[1 + width_bucket(score, ?gradeFloors::integer[])] AS grade, count(*) AS users,
+					sum(score) AS scores, count(*) FILTER (WHERE next_due_on < ?today) AS overdue
 				FROM users WHERE client_id = s.id AND status = 'active' GROUP BY 1, 2
 			) AS g
 		) AS u
 		CROSS JOIN LATERAL (
-			SELECT @factorTotals AS factor_totals, @factorUsers AS factor_users
+			SELECT ?factorTotals AS factor_totals, ?factorUsers AS factor_users
 			FROM users AS m JOIN user_risks AS r ON r.client_id = m.client_id AND r.user_id = m.id
 			WHERE m.client_id = s.id AND m.status = 'active'
 		) AS f
 		CROSS JOIN LATERAL (
 			SELECT sum(sent) AS sent, sum(clicked) AS clicked,
-				sum(sent) FILTER (WHERE day > @today::date - 90) AS sent_90d,
-				sum(clicked) FILTER (WHERE day > @today::date - 90) AS clicked_90d,
-				sum(reported) FILTER (WHERE day > @today::date - 90) AS reported_90d,
-				sum(sent) FILTER (WHERE day > @today::date - 365) AS sent_365d,
-				sum(clicked) FILTER (WHERE day > @today::date - 365) AS clicked_365d
+				sum(sent) FILTER (WHERE day > ?today::date - 90) AS sent_90d,
+				sum(clicked) FILTER (WHERE day > ?today::date - 90) AS clicked_90d,
+				sum(reported) FILTER (WHERE day > ?today::date - 90) AS reported_90d,
+				sum(sent) FILTER (WHERE day > ?today::date - 365) AS sent_365d,
+				sum(clicked) FILTER (WHERE day > ?today::date - 365) AS clicked_365d
 			FROM phishing_days WHERE client_id = s.id AND u.users > 0
 		) AS p
 	), history AS (
 		INSERT INTO risk_history (client_id, day, average_score, active_users)
-		SELECT id, @today, average_score, active_users FROM fresh WHERE @steady::boolean AND @plausibleDay
+		SELECT id, ?today, average_score, active_users FROM fresh WHERE ?steady::boolean AND ?plausibleDay
 		ON CONFLICT (client_id, day) DO UPDATE SET
 			(average_score, active_users) = (excluded.average_score, excluded.active_users)
 	), risks AS (
@@ -84,14 +84,14 @@ const summarySQL = `
 		overdue_users = f.overdue_users, on_track_rate = f.on_track_rate,
 		click_rate_90d = f.click_rate_90d, report_rate_90d = f.report_rate_90d,
 		click_rate_365d = f.click_rate_365d, click_rate_total = f.click_rate_total,
-		summarized_at = @now, refresh_until = coalesce(@refreshUntil, c.refresh_until),
+		summarized_at = ?now, refresh_until = coalesce(?refreshUntil, c.refresh_until),
 		updated_at = CASE WHEN
 			(c.average_score, c.high_risk_users, c.overdue_users, c.on_track_rate,
 			 c.click_rate_90d, c.report_rate_90d, c.click_rate_total) <>
 			(f.average_score, f.high_risk_users, f.overdue_users, f.on_track_rate,
 			 f.click_rate_90d, f.report_rate_90d, f.click_rate_total)
-			OR c.click_rate_365d <> f.click_rate_365d AND c.summarized_at >= @today::date -- not if it changes with the date only
-			THEN greatest(c.updated_at, @stamp) ELSE c.updated_at END
+			OR c.click_rate_365d <> f.click_rate_365d AND c.summarized_at >= ?today::date -- not if it changes with the date only
+			THEN greatest(c.updated_at, ?stamp) ELSE c.updated_at END
 	FROM fresh AS f WHERE c.id = f.id RETURNING `
 
 // factorTotals and factorUsers are SQL arrays with an element for each factor: the sum of its deltas in the rows r of

@@ -218,14 +218,14 @@ type storedHold struct {
 func (d *DB) storeHold(
 	ctx context.Context, now time.Time, own uuid.UUID, waited time.Duration, accepted bool,
 ) (storedHold, error) {
-	const same = "abs(h.day - excluded.day) <= @days"
+	const same = "abs(h.day - excluded.day) <= ?days"
 	return pg.One[storedHold](ctx, d, "store that the day is not plausible", pg.SQL(`
-		INSERT INTO clock_hold AS h (id, day, seen_at, waited, accepted) VALUES (@new, @day, @now, 0, @accepted)
+		INSERT INTO clock_hold AS h (id, day, seen_at, waited, accepted) VALUES (?new, ?day, ?now, 0, ?accepted)
 		ON CONFLICT (single) DO UPDATE SET
 			id = CASE WHEN `+same+` THEN h.id ELSE excluded.id END,
 			day = excluded.day,
 			seen_at = CASE WHEN `+same+` THEN h.seen_at ELSE excluded.seen_at END,
-			waited = CASE WHEN `+same+` THEN greatest(h.waited, CASE WHEN h.id = @own THEN @waited::integer END) ELSE 0 END,
+			waited = CASE WHEN `+same+` THEN greatest(h.waited, CASE WHEN h.id = ?own THEN ?waited::integer END) ELSE 0 END,
 			accepted = `+same+` AND h.accepted OR excluded.accepted
 		RETURNING id, waited, accepted`, pg.Named{
 		"new": uuid.New(), "day": domain.DateOf(now), "now": now, "accepted": accepted, "days": PlausibleDays,

@@ -44,7 +44,7 @@ func (t *Tenant) Collections(
 // Collection reads one of the client's collections.
 func (t *Tenant) Collection(ctx context.Context, id domain.CollectionID) (domain.Collection, error) {
 	row, err := pg.Find[CollectionRow](ctx, t.db, id.Noun(), pg.Prepared(
-		pg.Rows[CollectionRow]().Where("k.client_id = ? AND k.id = ?", t.ID, id)))
+		pg.Rows[CollectionRow]().Apply(pg.Where("k.client_id = ? AND k.id = ?", t.ID, id))))
 	return row.Collection, err
 }
 
@@ -57,8 +57,8 @@ func (t *Tenant) Members(
 	ctx context.Context, of domain.Collection, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.Member], error) {
 	k := pg.ByTime("m.added_at", "m.user_id", func(m *domain.Member) (time.Time, domain.UserID) { return m.AddedAt, m.User })
-	k.Table, k.Select = "collection_members AS m", func(q *pg.Select) {
-		q.Columns(`m.user_id AS "user", ` + FullName + " AS name, u.email, m.added_at, u.updated_at").
+	k.Table, k.Select = "collection_members AS m", func(q *bun.SelectQuery) {
+		q.ColumnExpr(`m.user_id AS "user", ` + FullName + " AS name, u.email, m.added_at, u.updated_at").
 			Join("JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id")
 	}
 	k.Where.Add("m.client_id = ? AND m.collection_id = ?", t.ID, of.ID)
@@ -148,8 +148,8 @@ func (t *Tenant) LockCollection(ctx context.Context, c *Change, id domain.Collec
 // lockCollections locks the client's collections, alias k, that match a condition, and returns their rows.
 func (t *Tenant) lockCollections(ctx context.Context, c *Change, condition pg.Query) ([]CollectionRow, error) {
 	c.WillLock(CollectionLocks)
-	return pg.All[CollectionRow](ctx, c, "lock collections", pg.Rows[CollectionRow]().Where("k.client_id = ?", t.ID).
-		Where("?", condition).OrderBy("k.id").For("NO KEY UPDATE"))
+	return pg.All[CollectionRow](ctx, c, "lock collections", pg.Rows[CollectionRow]().Apply(pg.Where("k.client_id = ?", t.ID)).
+		Where("?", condition).OrderExpr("k.id").For("NO KEY UPDATE"))
 }
 
 // findCollection returns the collection with an id in rows, or NotFound. If err is not nil, it returns err.

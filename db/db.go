@@ -58,9 +58,10 @@ func WithStepLog(log *slog.Logger) Option {
 // WithConns bounds the number of connections; the default is pg.DefaultConns.
 func WithConns(n int) Option { return func(o *options) { o.pool = append(o.pool, pg.WithConns(n)) } }
 
-// WithPooler sets the kind of pooler at the URL. direct is a URL of the server behind the pooler, or "" if it has none.
-func WithPooler(found pg.Pooler, direct string) Option {
-	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(found, direct)) }
+// WithPooler declares that the URL is that of a pooler. direct is a URL of the server behind it, and prepares says
+// whether the pooler keeps prepared statements.
+func WithPooler(direct string, prepares bool) Option {
+	return func(o *options) { o.pool = append(o.pool, pg.WithPooler(direct, prepares)) }
 }
 
 // WithReplica sets the postgres:// URL of a standby from which snapshots may read. log tells when it can be used.

@@ -46,7 +46,7 @@ func areObjects(alias string, events []OutboxEvent) pg.Query {
 func (d *DB) EventClients(ctx context.Context, events []OutboxEvent) (map[domain.ClientID]domain.Client, error) {
 	ids := pg.MapRows(events, func(e *OutboxEvent) [16]byte { return e.Client })
 	rows, err := pg.All[ClientRow](ctx, d, "read the clients of events",
-		pg.Rows[ClientRow]().Where("c.id = ANY(?::uuid[]) AND c.archived_at IS NULL", ids))
+		pg.Rows[ClientRow]().Apply(pg.Where("c.id = ANY(?::uuid[]) AND c.archived_at IS NULL", ids)))
 	return pg.Index(rows, func(r *ClientRow) (domain.ClientID, domain.Client) { return r.ID, r.Client }), err
 }
 
@@ -62,7 +62,7 @@ func (d *DB) EventReportedEmails(
 	ctx context.Context, events []OutboxEvent,
 ) (map[domain.ReportedEmailID]domain.ReportedEmail, error) {
 	rows, err := pg.All[domain.ReportedEmail](ctx, d, "read the reported emails of events",
-		pg.From("reported_emails AS e").Columns(selectReported).Where("?", areObjects("e", events)))
+		pg.From("reported_emails AS e").ColumnExpr(selectReported).Where("?", areObjects("e", events)))
 	return pg.Index(rows, func(r *domain.ReportedEmail) (domain.ReportedEmailID, domain.ReportedEmail) { return r.ID, *r }), err
 }
 
@@ -72,7 +72,7 @@ func (d *DB) EventExposures(ctx context.Context, events []OutboxEvent) (map[doma
 		Where("(SELECT c.dark_web_monitoring FROM clients AS c WHERE c.id = e.client_id)")
 	selectExposures(q)
 	clients, users, _ := eventKeys(events) // no index has the id; the primary key begins with these
-	q.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users)
+	q.Apply(pg.Where("(e.client_id, e.user_id) IN (SELECT * FROM unnest(?::uuid[], ?::uuid[]))", clients, users))
 	rows, err := pg.All[ExposureRow](ctx, d, "read the exposures of events", q)
 	return pg.Index(rows, func(r *ExposureRow) (domain.ExposureID, domain.Exposure) { return r.ID, r.Exposure }), err
 }
@@ -84,7 +84,7 @@ const SelectSyncRun = `r.client_id AS client, r.id, r.status, r.trigger, r.queue
 // EventSyncRuns reads the sync runs of events.
 func (d *DB) EventSyncRuns(ctx context.Context, events []OutboxEvent) (map[domain.SyncRunID]domain.SyncRun, error) {
 	rows, err := pg.All[domain.SyncRun](ctx, d, "read the sync runs of events",
-		pg.From("sync_runs AS r").Columns(SelectSyncRun).Where("?", areObjects("r", events)))
+		pg.From("sync_runs AS r").ColumnExpr(SelectSyncRun).Where("?", areObjects("r", events)))
 	return pg.Index(rows, func(r *domain.SyncRun) (domain.SyncRunID, domain.SyncRun) { return r.ID, *r }), err
 }
 
@@ -150,7 +150,7 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 	keys := sortedKeys(set)
 	clients, users := KeyArrays(keys)
 	rows, err := pg.All[UserRow](ctx, d, "read the users of events",
-		selectUsers(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
+		selectUsers(pg.From("users AS u"), domain.DateOf(d.Now())).ColumnExpr("c.dark_web_monitoring AS dark_web").
 			Join("JOIN clients AS c ON c.id = u.client_id").Where("?", haveKeys(keys)))
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (d *DB) risksOf(ctx context.Context, keys []domain.UserKey) (map[domain.Use
 		ComputedAt time.Time
 	}
 	rows, err := pg.All[scored](ctx, d, "read the risks of users", pg.From("users AS u").
-		Columns("u.id, u.role, r.computed_at, "+pg.Columns[riskRow]()).
+		ColumnExpr("u.id, u.role, r.computed_at, "+pg.Columns[riskRow]()).
 		Join("JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id").Where("?", haveKeys(keys)))
 	return pg.Index(rows, func(r *scored) (domain.UserID, domain.UserRisk) {
 		return r.ID, domain.UserRisk{Assessment: r.assessment(r.Role), ComputedAt: r.ComputedAt}

@@ -34,7 +34,7 @@ func Evaluations(
 	ctx context.Context, d *DB, client domain.ClientID,
 ) (map[domain.FrameworkAssignmentID]domain.Evaluation, error) {
 	rows, err := pg.All[EvaluatedRow](ctx, d, "read evaluations",
-		pg.From("framework_assignments AS f").Columns(pg.Columns[EvaluatedRow]()).Where("f.client_id = ?", client))
+		pg.From("framework_assignments AS f").ColumnExpr(pg.Columns[EvaluatedRow]()).Apply(pg.Where("f.client_id = ?", client)))
 	list := map[domain.FrameworkAssignmentID]domain.Evaluation{}
 	for _, r := range rows {
 		list[r.ID] = evaluationOf(r.evaluationRow)

@@ -23,8 +23,8 @@ type ExposureRow struct {
 func (r *ExposureRow) exposure() domain.Exposure { return r.Exposure }
 
 // selectExposures adds to q the columns of exposures, alias e, and of their breaches.
-func selectExposures(q *pg.Select) {
-	q.Columns(pg.Columns[ExposureRow]() + ", e.id, e.updated_at, b.title, b.domain, b.breach_on").
+func selectExposures(q *bun.SelectQuery) {
+	q.ColumnExpr(pg.Columns[ExposureRow]() + ", e.id, e.updated_at, b.title, b.domain, b.breach_on").
 		Join("JOIN breaches AS b ON b.name = e.breach_name")
 }
 
@@ -62,7 +62,7 @@ func (t *Tenant) Exposures(
 // Exposure reads the exposure of a user in a breach, for the service's own work. It returns NotFound if the user has
 // none, or if the breach is not in the catalogue.
 func (d *DB) Exposure(ctx context.Context, user domain.UserKey, breach string) (domain.Exposure, error) {
-	q := pg.From("exposures AS e").Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", user.Client, user.User, breach)
+	q := pg.From("exposures AS e").Apply(pg.Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", user.Client, user.User, breach))
 	selectExposures(q)
 	row, err := pg.Find[ExposureRow](ctx, d, "exposure", pg.Prepared(q))
 	return row.Exposure, err
@@ -106,7 +106,7 @@ func (t *Tenant) ExposureCounts(
 		return domain.Slice[domain.ExposureCount]{}, domain.ErrNoDarkWeb()
 	}
 	counts := pg.From("exposures AS e").
-		Columns("count(e.resolved_at) AS resolved, count(*) - count(e.resolved_at) AS unresolved").
+		ColumnExpr("count(e.resolved_at) AS resolved, count(*) - count(e.resolved_at) AS unresolved").
 		Where("e.client_id = u.client_id AND e.user_id = u.id")
 	for _, condition := range firstSeen(within) {
 		counts.Where("?", condition)
@@ -114,8 +114,8 @@ func (t *Tenant) ExposureCounts(
 	k := pg.ByTime("u.created_at", "u.id", func(r *exposureCountRow) (time.Time, domain.UserID) {
 		return r.CreatedAt, r.User
 	})
-	k.Table, k.Select = "users AS u", func(q *pg.Select) {
-		q.Columns(`u.id AS "user", u.email, u.first_name, u.last_name, u.created_at, u.updated_at, n.resolved, n.unresolved`).
+	k.Table, k.Select = "users AS u", func(q *bun.SelectQuery) {
+		q.ColumnExpr(`u.id AS "user", u.email, u.first_name, u.last_name, u.created_at, u.updated_at, n.resolved, n.unresolved`).
 			Join("CROSS JOIN LATERAL (?) AS n", counts)
 	}
 	k.Where.Add("u.client_id = ? AND u.status = 'active'", t.ID)
@@ -205,6 +205,6 @@ func (c *Change) LockBreaches(ctx context.Context, names []string) (map[string]*
 		return nil, nil
 	}
 	rows, err := pg.All[BreachRow](ctx, c, "lock breaches",
-		pg.Rows[BreachRow]().Where("b.name = ANY(?::text[])", names).OrderBy("b.name").For("SHARE"))
+		pg.Rows[BreachRow]().Apply(pg.Where("b.name = ANY(?::text[])", names)).OrderExpr("b.name").For("SHARE"))
 	return pg.Index(rows, func(b *BreachRow) (string, *BreachRow) { return b.Name, b }), err
 }

@@ -100,11 +100,11 @@ func (t *Tenant) frameworkList() pg.Keyset[assignedFramework] {
 		return r.CreatedAt, r.ID
 	})
 	k.Table = "framework_assignments AS f"
-	k.Select = func(q *pg.Select) {
-		q.Columns(pg.Columns[FrameworkRow]()).
-			Columns("f.requirements, f.met, f.total, greatest(f.evaluated_at, f.created_at) AS evaluated_at").
-			Columns("coalesce(g.name, k.name) AS audience_name").
-			Columns("greatest(f.changed_at, f.created_at, k.updated_at, CASE WHEN f.changed_at IS NULL THEN f.evaluated_at END) AS updated_at").
+	k.Select = func(q *bun.SelectQuery) {
+		q.ColumnExpr(pg.Columns[FrameworkRow]()).
+			ColumnExpr("f.requirements, f.met, f.total, greatest(f.evaluated_at, f.created_at) AS evaluated_at").
+			ColumnExpr("coalesce(g.name, k.name) AS audience_name").
+			ColumnExpr("greatest(f.changed_at, f.created_at, k.updated_at, CASE WHEN f.changed_at IS NULL THEN f.evaluated_at END) AS updated_at").
 			Join(`LEFT JOIN groups AS g
 				ON f.audience_type = 'group' AND g.client_id = f.client_id AND g.id = f.audience_id`).
 			Join(`LEFT JOIN collections AS k

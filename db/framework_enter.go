@@ -97,29 +97,29 @@ func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain
 	return c.WithdrawFrameworks(ctx, map[domain.ClientID][]domain.FrameworkAssignmentID{t.ID: emptied})
 }
 
-// withdrawSQL deletes the assignments that match withdrawnSQL, and removes the framework assignments @ids from the
-// reasons of the others. It returns the users for whom this changes a visible value @today: next if their next course
-// was deleted, late if an overdue course was, dormant if none is left open and none was completed within @dormancy
+// withdrawSQL deletes the assignments that match withdrawnSQL, and removes the framework assignments ?ids from the
+// reasons of the others. It returns the users for whom this changes a visible value ?today: next if their next course
+// was deleted, late if an overdue course was, dormant if none is left open and none was completed within ?dormancy
 // days.
 const withdrawSQL = `
 	WITH deleted AS (
 		DELETE FROM assignments AS a
-		WHERE a.client_id = @client AND ` + withdrawnSQL + `
+		WHERE a.client_id = ?client AND ` + withdrawnSQL + `
 		RETURNING a.user_id, a.course_id, a.due_on
 	), kept AS (
-		UPDATE assignments AS a SET frameworks = ARRAY(SELECT unnest(a.frameworks) EXCEPT SELECT unnest(@ids::uuid[]))
-		WHERE a.client_id = @client AND a.frameworks && @ids::uuid[] AND NOT (` + withdrawnSQL + `)
+		UPDATE assignments AS a SET frameworks = ARRAY(SELECT unnest(a.frameworks) EXCEPT SELECT unnest(?ids::uuid[]))
+		WHERE a.client_id = ?client AND a.frameworks && ?ids::uuid[] AND NOT (` + withdrawnSQL + `)
 	), lost AS (
 		SELECT u.id, u.next_course_id = ANY (g.courses) AS next, g.late,
-			u.created_at < @today::date - @settlingIn::integer
+			u.created_at < ?today::date - ?settlingIn::integer
 				AND g.n = (SELECT count(*) FROM assignments AS a
-					WHERE a.client_id = @client AND a.user_id = u.id AND a.completed_at IS NULL)
+					WHERE a.client_id = ?client AND a.user_id = u.id AND a.completed_at IS NULL)
 				AND NOT EXISTS (SELECT 1 FROM assignments AS a
-					WHERE a.client_id = @client AND a.user_id = u.id AND a.completed_at >= @today::date - @dormancy::integer) AS dormant
+					WHERE a.client_id = ?client AND a.user_id = u.id AND a.completed_at >= ?today::date - ?dormancy::integer) AS dormant
 		FROM (
-			SELECT user_id, array_agg(course_id) AS courses, bool_or(due_on < @today::date) AS late, count(*) AS n
+			SELECT user_id, array_agg(course_id) AS courses, bool_or(due_on < ?today::date) AS late, count(*) AS n
 			FROM deleted GROUP BY user_id
-		) AS g JOIN users AS u ON u.client_id = @client AND u.id = g.user_id
+		) AS g JOIN users AS u ON u.client_id = ?client AND u.id = g.user_id
 	)
 	SELECT id, next, late, dormant FROM lost WHERE next OR late OR dormant ORDER BY id`
 
@@ -146,9 +146,9 @@ func (c *Change) withdrawQueued(ctx context.Context, client domain.ClientID, ids
 	return pg.Run(ctx, c, "withdraw queued assignments", pg.SQL(withdrawQueuedSQL, client, pg.IDs(ids)))
 }
 
-// withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the framework assignments @ids: they are
+// withdrawnSQL is the condition that an assignment, alias a, is withdrawn with the framework assignments ?ids: they are
 // its only reasons, and it was neither started nor completed.
-const withdrawnSQL = `a.frameworks && @ids::uuid[] AND a.frameworks <@ @ids::uuid[]
+const withdrawnSQL = `a.frameworks && ?ids::uuid[] AND a.frameworks <@ ?ids::uuid[]
 	AND NOT a.from_program AND NOT a.direct AND a.completed_at IS NULL AND a.started_at IS NULL`
 
 // updateLaterCourses updates courses of locked users before a withdrawal. It sets updated_at of each user's first
@@ -158,15 +158,15 @@ func (c *Change) updateLaterCourses(
 	ctx context.Context, client domain.ClientID, ids []domain.FrameworkAssignmentID,
 ) error {
 	return pg.Run(ctx, c, "move courses up", pg.SQL(`
-		UPDATE assignments AS shown SET updated_at = greatest(shown.updated_at, @now),
+		UPDATE assignments AS shown SET updated_at = greatest(shown.updated_at, ?now),
 			superseded = shown.superseded AND NOT EXISTS (SELECT 1 FROM assignments AS a
 				WHERE a.client_id = shown.client_id AND a.user_id = shown.user_id AND a.course_id = shown.course_id
 				AND a.round = shown.round + 1 AND `+withdrawnSQL+`)
 		FROM (
 			SELECT DISTINCT ON (a.user_id) a.user_id, a.position, a.course_id FROM assignments AS a
-			WHERE a.client_id = @client AND `+withdrawnSQL+` ORDER BY a.user_id, a.position, a.course_id
+			WHERE a.client_id = ?client AND `+withdrawnSQL+` ORDER BY a.user_id, a.position, a.course_id
 		) AS first
-		WHERE shown.client_id = @client AND shown.user_id = first.user_id
+		WHERE shown.client_id = ?client AND shown.user_id = first.user_id
 		AND (shown.position, shown.course_id) >= (first.position, first.course_id)`,
 		pg.Named{"client": client, "ids": pg.IDs(ids), "now": c.At}))
 }
@@ -276,13 +276,13 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 	// (decisions 8.1).
 	clientIDs, userIDs := KeyArrays(users)
 	return pg.Run(ctx, c, "backdate assignments", pg.SQL(`
-		UPDATE assignments AS a SET overdue_noted = a.due_on < @today::date, assigned_at = (
+		UPDATE assignments AS a SET overdue_noted = a.due_on < ?today::date, assigned_at = (
 			SELECT min(greatest(u.created_at, f.created_at)) FROM framework_assignments AS f
 			JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
 			WHERE f.client_id = a.client_id AND f.id = ANY (a.frameworks))
-		FROM unnest(@clients::uuid[], @users::uuid[]) AS k (client_id, user_id)
-		WHERE a.client_id = k.client_id AND a.user_id = k.user_id AND a.assigned_at = @now AND a.completed_at IS NULL
-			AND a.frameworks && @ids::uuid[]`, pg.Named{
+		FROM unnest(?clients::uuid[], ?users::uuid[]) AS k (client_id, user_id)
+		WHERE a.client_id = k.client_id AND a.user_id = k.user_id AND a.assigned_at = ?now AND a.completed_at IS NULL
+			AND a.frameworks && ?ids::uuid[]`, pg.Named{
 		"clients": clientIDs, "users": userIDs, "now": c.At, "today": domain.DateOf(c.At), "ids": pg.IDs(ids),
 	}))
 }

@@ -14,8 +14,8 @@ import (
 
 // The evaluation of frameworks, and its measures.
 
-// evaluateSQL evaluates the framework assignments, alias f, that match the condition @of and were evaluated before
-// @before. @measures are the measures of all frameworks. A target is compared with the exact value, not with the
+// evaluateSQL evaluates the framework assignments, alias f, that match the condition ?of and were evaluated before
+// ?before. ?measures are the measures of all frameworks. A target is compared with the exact value, not with the
 // rounded one.
 //
 // It locks only framework assignments, in the order of their keys, so that two evaluations cannot deadlock. The second
@@ -24,11 +24,11 @@ const evaluateSQL = `
 	WITH stale AS MATERIALIZED (
 		SELECT f.client_id, f.id, f.framework_id, f.audience_type, coalesce(f.audience_id, f.client_id) AS audience,
 			f.training, f.phishing, f.policies, f.reporting
-		FROM framework_assignments AS f WHERE (@of) AND (f.evaluated_at < @before OR f.evaluated_at > @ahead)
+		FROM framework_assignments AS f WHERE (?of) AND (f.evaluated_at < ?before OR f.evaluated_at > ?ahead)
 		ORDER BY f.client_id, f.id FOR NO KEY UPDATE OF f
 	), required_measures AS MATERIALIZED (
 		SELECT s.client_id, s.id, m.place, m.key, m.target, m.at_most, m.idle
-		FROM stale AS s JOIN @measures ON m.framework_id = s.framework_id
+		FROM stale AS s JOIN ?measures ON m.framework_id = s.framework_id
 		WHERE CASE m.module WHEN 'training' THEN s.training WHEN 'phishing' THEN s.phishing
 			WHEN 'policies' THEN s.policies WHEN 'reporting' THEN s.reporting END
 	), needs AS MATERIALIZED (
@@ -53,8 +53,8 @@ const evaluateSQL = `
 		FROM compared GROUP BY client_id, id
 	)
 	UPDATE framework_assignments AS f SET requirements = coalesce(e.requirements, '[]'),
-		met = coalesce(e.met, 0), total = coalesce(e.total, 0), evaluated_at = @now,
-		changed_at = CASE WHEN f.requirements IS DISTINCT FROM coalesce(e.requirements, '[]') THEN @stamp::timestamptz
+		met = coalesce(e.met, 0), total = coalesce(e.total, 0), evaluated_at = ?now,
+		changed_at = CASE WHEN f.requirements IS DISTINCT FROM coalesce(e.requirements, '[]') THEN ?stamp::timestamptz
 			ELSE coalesce(f.changed_at, f.created_at) END
 	FROM stale AS s LEFT JOIN evaluated AS e ON e.client_id = s.client_id AND e.id = s.id
 	WHERE f.client_id = s.client_id AND f.id = s.id`
@@ -121,7 +121,7 @@ func evaluationOf(r evaluationRow) domain.Evaluation {
 }
 
 // factsSQL has one row for each active user of the clients in needs (alias n), to be used for all framework assignments
-// of the client. role is the role's index in @roles. A fact that no framework assignment of the client needs is not
+// of the client. role is the role's index in ?roles. A fact that no framework assignment of the client needs is not
 // read, and is 0.
 //
 // Sets of courses are bit sets, with the bits of the courses in bits. done has the framework courses completed within
@@ -142,21 +142,21 @@ const factsSQL = `
 		FROM needs AS n JOIN users AS u ON u.client_id = n.client_id AND u.status = 'active'
 		JOIN assignments AS a ON a.client_id = u.client_id AND a.user_id = u.id
 		JOIN bits AS b ON b.course_id = a.course_id
-		WHERE n.courses AND a.completed_at >= @now::timestamptz - interval '365 days'
+		WHERE n.courses AND a.completed_at >= ?now::timestamptz - interval '365 days'
 		GROUP BY u.client_id, u.id
 	), mails AS (
-		SELECT r.client_id, r.user_id, (r.sent_at >= (@today::date - 89)::timestamptz)::integer AS sent,
+		SELECT r.client_id, r.user_id, (r.sent_at >= (?today::date - 89)::timestamptz)::integer AS sent,
 			(r.status IN ('attachment_opened', 'clicked', 'credentials_submitted'))::integer AS clicked,
 			r.reported::integer AS reported
 		FROM needs AS n JOIN phishing_results AS r ON r.client_id = n.client_id
-		WHERE n.mails AND r.sent_at >= @now::timestamptz - interval '90 days'
+		WHERE n.mails AND r.sent_at >= ?now::timestamptz - interval '90 days'
 	), failures AS (
 		SELECT r.client_id, r.user_id,
 			min(least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at)) AS at
 		FROM needs AS n JOIN phishing_results AS r ON r.client_id = n.client_id
 		WHERE n.failures
 			AND (r.clicked_at IS NOT NULL OR r.credentials_submitted_at IS NOT NULL OR r.attachment_opened_at IS NOT NULL)
-			AND least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at) >= @now::timestamptz - interval '365 days'
+			AND least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at) >= ?now::timestamptz - interval '365 days'
 		GROUP BY r.client_id, r.user_id
 	), unsigned AS (
 		SELECT asks.client_id, asks.user_id FROM (
@@ -179,17 +179,17 @@ const factsSQL = `
 			SELECT 1 FROM policy_signatures AS s
 			WHERE s.client_id = asks.client_id AND s.policy_id = asks.id AND s.version = asks.version
 				AND s.user_id = asks.user_id
-				AND s.signed_at > @now::timestamptz - make_interval(days => asks.renewal_period_days))
+				AND s.signed_at > ?now::timestamptz - make_interval(days => asks.renewal_period_days))
 	), facts AS MATERIALIZED (
 		SELECT client_id, user_id, max(role) AS role, max(new) AS new, max(overdue) AS overdue,
 			max(done) AS done, max(prompt) AS prompt, max(simulated) AS simulated,
 			sum(sent) AS sent, sum(clicked) AS clicked, sum(reported) AS reported,
 			max(failed) AS failed, max(followed) AS followed, max(unsigned) AS unsigned
 		FROM (
-			SELECT u.client_id, u.id AS user_id, array_position(@roles::text[], u.role) AS role,
-				(u.created_at BETWEEN @now::timestamptz - interval '365 days'
-					AND @now::timestamptz - interval '30 days')::integer AS new,
-				coalesce(u.next_due_on < @today::date, false)::integer AS overdue,
+			SELECT u.client_id, u.id AS user_id, array_position(?roles::text[], u.role) AS role,
+				(u.created_at BETWEEN ?now::timestamptz - interval '365 days'
+					AND ?now::timestamptz - interval '30 days')::integer AS new,
+				coalesce(u.next_due_on < ?today::date, false)::integer AS overdue,
 				0::bigint AS done, 0::bigint AS prompt, 0 AS simulated, 0 AS sent, 0 AS clicked, 0 AS reported,
 				0 AS failed, 0 AS followed, 0 AS unsigned
 			FROM needs AS n JOIN users AS u ON u.client_id = n.client_id AND u.status = 'active'
@@ -201,7 +201,7 @@ const factsSQL = `
 			SELECT client_id, user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, EXISTS (
 				SELECT 1 FROM assignments AS a WHERE a.client_id = f.client_id AND a.user_id = f.user_id
 				AND a.completed_at BETWEEN f.at AND f.at + interval '30 days')::integer, 0
-			FROM failures AS f WHERE f.at <= @now::timestamptz - interval '30 days'
+			FROM failures AS f WHERE f.at <= ?now::timestamptz - interval '30 days'
 			UNION ALL
 			SELECT client_id, user_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM unsigned
 		) AS f
@@ -240,7 +240,7 @@ const measuresSQL = `
 	required AS MATERIALIZED ( -- by role: own are the courses for all roles and for the role, special those for the role
 		SELECT s.client_id, s.id, s.audience, r.role, r.name <> 'standard' AS named, coalesce(bit_or(b.bit), 0) AS own,
 			coalesce(bit_or(b.bit) FILTER (WHERE c.role IS NOT NULL), 0) AS special
-		FROM stale AS s CROSS JOIN unnest(@roles::text[]) WITH ORDINALITY AS r (name, role)
+		FROM stale AS s CROSS JOIN unnest(?roles::text[]) WITH ORDINALITY AS r (name, role)
 		LEFT JOIN framework_courses AS c ON c.framework_id = s.framework_id AND coalesce(c.role, r.name) = r.name
 		LEFT JOIN bits AS b ON b.course_id = c.course_id
 		GROUP BY s.client_id, s.id, s.audience, r.role, r.name
@@ -260,13 +260,13 @@ const measuresSQL = `
 		SELECT n.client_id, p.policies, p.reviewed, r.reports FROM needs AS n
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS policies,
-				count(*) FILTER (WHERE p.reviewed_at >= @now::timestamptz - interval '365 days') AS reviewed
+				count(*) FILTER (WHERE p.reviewed_at >= ?now::timestamptz - interval '365 days') AS reviewed
 			FROM policies AS p WHERE n.reviews AND p.client_id = n.client_id AND p.archived_at IS NULL
 		) AS p
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS reports FROM reports AS r
 			WHERE n.reports AND r.client_id = n.client_id AND r.type = 'compliance' AND r.status = 'ready'
-				AND r.updated_at >= @now::timestamptz - interval '90 days'
+				AND r.updated_at >= ?now::timestamptz - interval '90 days'
 		) AS r
 	), measured AS (
 		SELECT a.*,
@@ -299,7 +299,7 @@ var measuresOfFrameworks = sync.OnceValue(func() pg.Query {
 		}
 	}
 	return pg.SQL(`
-		unnest(@frameworks::text[], @keys::text[], @modules::text[], @targets::float8[], @atMost::boolean[], @idle::float8[])
+		unnest(?frameworks::text[], ?keys::text[], ?modules::text[], ?targets::float8[], ?atMost::boolean[], ?idle::float8[])
 		WITH ORDINALITY AS m (framework_id, key, module, target, at_most, idle, place)`, pg.Named{
 		"frameworks": frameworks, "keys": keys, "modules": modules, "targets": targets, "atMost": atMost, "idle": idle,
 	})

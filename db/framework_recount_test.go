@@ -33,46 +33,46 @@ const recountSQL = `
 		ARRAY(SELECT course_id FROM framework_courses WHERE framework_id = f.framework_id AND coalesce(role, u.role) = u.role) AS own,
 		ARRAY(SELECT course_id FROM framework_courses WHERE framework_id = f.framework_id AND role = u.role) AS special,
 		ARRAY(SELECT course_id FROM assignments WHERE client_id = u.client_id AND user_id = u.id
-			AND completed_at >= @now - interval '365 days') AS done,
+			AND completed_at >= ?now - interval '365 days') AS done,
 		ARRAY(SELECT course_id FROM assignments WHERE client_id = u.client_id AND user_id = u.id
 			AND completed_at BETWEEN u.created_at AND u.created_at + interval '30 days') AS prompt,
 		(SELECT min(at) FROM (
 			SELECT least(clicked_at, credentials_submitted_at, attachment_opened_at) AS at
 			FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id
-		) AS failures WHERE at >= @now - interval '365 days') AS failed
+		) AS failures WHERE at >= ?now - interval '365 days') AS failed
 	) AS c
 	CROSS JOIN LATERAL (
 		SELECT count(*) AS sent, count(coalesce(clicked_at, credentials_submitted_at, attachment_opened_at)) AS clicked,
 			count(*) FILTER (WHERE reported) AS reported
-		FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id AND sent_at >= @today - 89
+		FROM phishing_results WHERE client_id = u.client_id AND user_id = u.id AND sent_at >= ?today - 89
 	) AS r
 	CROSS JOIN LATERAL (VALUES
 		('T1', 'training', (c.own <@ c.done)::integer, 1),
 		('T2', 'training', (c.own && c.prompt)::integer,
-			(u.created_at BETWEEN @now - interval '365 days' AND @now - interval '30 days')::integer),
+			(u.created_at BETWEEN ?now - interval '365 days' AND ?now - interval '30 days')::integer),
 		('T3', 'training', (c.special <@ c.done)::integer, (u.role <> 'standard')::integer),
-		('T4', 'training', coalesce(u.next_due_on >= @today, true)::integer, 1),
+		('T4', 'training', coalesce(u.next_due_on >= ?today, true)::integer, 1),
 		('P1', 'phishing', EXISTS (
 			SELECT FROM phishing_results
-			WHERE client_id = u.client_id AND user_id = u.id AND sent_at >= @now - interval '90 days')::integer, 1),
+			WHERE client_id = u.client_id AND user_id = u.id AND sent_at >= ?now - interval '90 days')::integer, 1),
 		('P2', 'phishing', r.clicked, r.sent),
 		('P3', 'phishing', r.reported, r.sent),
 		('P4', 'phishing', EXISTS (SELECT FROM assignments
 			WHERE client_id = u.client_id AND user_id = u.id AND completed_at BETWEEN c.failed AND c.failed + interval '30 days')::integer,
-			(c.failed <= @now - interval '30 days')::integer),
+			(c.failed <= ?now - interval '30 days')::integer),
 		('A1', 'policies', (NOT EXISTS (SELECT FROM policies AS p
 			WHERE p.client_id = f.client_id AND requires_acknowledgment AND archived_at IS NULL AND CASE scope_type
 				WHEN 'tenant' THEN true WHEN 'user_container' THEN scope_id = u.group_id
 				ELSE scope_id IN (SELECT collection_id FROM collection_members WHERE client_id = u.client_id AND user_id = u.id) END
 			AND NOT EXISTS (SELECT FROM policy_signatures AS s WHERE s.client_id = u.client_id AND s.policy_id = p.id AND s.user_id = u.id
-				AND s.version = p.version AND s.signed_at + p.renewal_period_days * interval '1 day' > @now)))::integer, 1),
+				AND s.version = p.version AND s.signed_at + p.renewal_period_days * interval '1 day' > ?now)))::integer, 1),
 		('A2', 'policies', (SELECT count(*) FROM policies
-			WHERE client_id = f.client_id AND archived_at IS NULL AND reviewed_at >= @now - interval '365 days'),
+			WHERE client_id = f.client_id AND archived_at IS NULL AND reviewed_at >= ?now - interval '365 days'),
 			(SELECT count(*) FROM policies WHERE client_id = f.client_id AND archived_at IS NULL)),
 		('R1', 'reporting', (SELECT count(*) FROM reports WHERE client_id = f.client_id
-			AND type = 'compliance' AND status = 'ready' AND updated_at >= @now - interval '90 days'), 0)
+			AND type = 'compliance' AND status = 'ready' AND updated_at >= ?now - interval '90 days'), 0)
 	) AS m (key, module, part, whole)
-	WHERE f.client_id = @client
+	WHERE f.client_id = ?client
 	GROUP BY f.client_id, f.id, m.key, m.module
 	ORDER BY f.id, position(m.key IN 'T1 T2 T3 T4 P1 P2 P3 P4 A1 A2 R1')`
 

@@ -198,8 +198,8 @@ func (d *DB) lockOutcome(
 	}
 	now, mayTakeOver := d.ClaimTime(domain.ReservedFor)
 	rows, err := pg.All[outcomeRow](ctx, d, "look for an outcome", pg.Prepared(
-		pg.From("idempotency_records AS r").Columns(pg.Columns[outcomeRow]()).
-			Where("r.key_id = ? AND r.idempotency_key = ? AND r.created_at > ?", caller, key, now.Add(-domain.OutcomeLife))))
+		pg.From("idempotency_records AS r").ColumnExpr(pg.Columns[outcomeRow]()).
+			Apply(pg.Where("r.key_id = ? AND r.idempotency_key = ? AND r.created_at > ?", caller, key, now.Add(-domain.OutcomeLife)))))
 	switch {
 	case err != nil || len(rows) == 0:
 		return nil, err

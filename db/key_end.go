@@ -101,11 +101,11 @@ func (d *DB) RotateKey(ctx context.Context, prefix string, r Rotation) (rotated 
 		return pg.Run(ctx, d, "rotate a key", pg.SQL(`
 			WITH replaced AS (
 				INSERT INTO replaced_keys (key_id, place, prefix, digest, until, ended_at)
-				SELECT k.id, 1 + (SELECT count(*) FROM replaced_keys AS r WHERE r.key_id = k.id), k.prefix, k.digest, @until::timestamptz,
-					CASE WHEN @until <= @now THEN @now::timestamptz END
-				FROM api_keys AS k WHERE k.id = @id
+				SELECT k.id, 1 + (SELECT count(*) FROM replaced_keys AS r WHERE r.key_id = k.id), k.prefix, k.digest, ?until::timestamptz,
+					CASE WHEN ?until <= ?now THEN ?now::timestamptz END
+				FROM api_keys AS k WHERE k.id = ?id
 			)
-			UPDATE api_keys SET prefix = @prefix, digest = @digest, expires_at = @expiresAt WHERE id = @id`, pg.Named{
+			UPDATE api_keys SET prefix = ?prefix, digest = ?digest, expires_at = ?expiresAt WHERE id = ?id`, pg.Named{
 			"id": k.ID, "until": rotated.OldUntil, "now": now, "prefix": k.Prefix, "digest": KeyDigest(rotated.Text), "expiresAt": k.ExpiresAt,
 		}))
 	})

@@ -128,12 +128,12 @@ func (d *DB) Partners(ctx context.Context) ([]PartnerSummary, error) {
 // Partner reads the caller's partner, with its own admins, without admins of a single client.
 func (d *DB) Partner(ctx context.Context) (domain.Partner, error) {
 	id := domain.CallerFrom(ctx).Partner
-	row, err := pg.Find[PartnerRow](ctx, d, id.Noun(), pg.Prepared(pg.Rows[PartnerRow]().Where("p.id = ?", id)))
+	row, err := pg.Find[PartnerRow](ctx, d, id.Noun(), pg.Prepared(pg.Rows[PartnerRow]().Apply(pg.Where("p.id = ?", id))))
 	if err != nil {
 		return domain.Partner{}, err
 	}
 	admins, err := pg.All[AdminRow](ctx, d, "read the partner's admins",
-		pg.Rows[AdminRow]().Where("a.partner_id = ? AND a.client_id IS NULL", id).OrderBy("a.created_at, a.id"))
+		pg.Rows[AdminRow]().Apply(pg.Where("a.partner_id = ? AND a.client_id IS NULL", id)).OrderExpr("a.created_at, a.id"))
 	return domain.Partner{
 		ID: id, Name: row.Name, CreatedAt: row.CreatedAt, Admins: pg.MapRows(admins, (*AdminRow).admin),
 	}, err

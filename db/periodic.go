@@ -96,9 +96,9 @@ func (d *DB) FinishPeriodic(ctx context.Context, l *PeriodicLease, due time.Time
 		failures = append(failures, now)
 	}
 	return pg.RunOr(ctx, d, ErrLeaseLost, "finish a periodic job", pg.SQL(`
-		UPDATE periodic_jobs SET lease = NULL, due_at = @due,
-			failed_at = ARRAY(SELECT at FROM unnest(failed_at || @failures::timestamptz[]) AS at WHERE at > @keptSince)
-		WHERE kind = @kind AND lease = @token`, pg.Named{
+		UPDATE periodic_jobs SET lease = NULL, due_at = ?due,
+			failed_at = ARRAY(SELECT at FROM unnest(failed_at || ?failures::timestamptz[]) AS at WHERE at > ?keptSince)
+		WHERE kind = ?kind AND lease = ?token`, pg.Named{
 		"kind": l.kind, "token": l.token, "due": due, "failures": failures,
 		"keptSince": now.Add(-DiscardedFor),
 	}))
@@ -254,17 +254,17 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 			INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
 				assigned_at, due_on)
 			SELECT a.client_id, a.user_id, a.course_id, a.round + 1, a.position, a.from_program, a.direct, a.standing,
-				@now, @dueOn::date
+				?now, ?dueOn::date
 			FROM (
 				SELECT last.*, `+standingSQL+` AS standing
-				FROM unnest(@clients::uuid[], @users::uuid[]) AS w (client_id, user_id)
+				FROM unnest(?clients::uuid[], ?users::uuid[]) AS w (client_id, user_id)
 				`+probeUser+` AND u.status = 'active'
 				CROSS JOIN LATERAL (
 					SELECT DISTINCT ON (course_id) *
 					FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id ORDER BY course_id, round DESC
 				) AS last
 				JOIN courses AS c ON c.id = last.course_id AND c.renewal_months > 0
-				WHERE (last.completed_at + make_interval(months => c.renewal_months))::date <= @day::date
+				WHERE (last.completed_at + make_interval(months => c.renewal_months))::date <= ?day::date
 			) AS a
 			WHERE a.from_program OR a.direct OR a.standing <> '{}'
 			ON CONFLICT DO NOTHING RETURNING client_id, user_id, course_id, round

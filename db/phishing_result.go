@@ -118,9 +118,9 @@ func (c *Change) LockResults(ctx context.Context, steps []domain.ResultStep) ([]
 	}
 	ids := pg.MapRows(steps, func(s *domain.ResultStep) domain.ResultID { return s.Result })
 	c.WillLock(ResultLocks)
-	return pg.All[ResultRow](ctx, c, "lock results", pg.Rows[ResultRow]().Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).
+	return pg.All[ResultRow](ctx, c, "lock results", pg.Rows[ResultRow]().Apply(pg.Where("r.id = ANY(?::uuid[])", pg.IDs(ids))).
 		Where("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL)").
-		OrderBy("r.id").For("NO KEY UPDATE OF r"))
+		OrderExpr("r.id").For("NO KEY UPDATE OF r"))
 }
 
 // AdvanceResults applies steps to locked results in the order of their times (domain.Result.Advance), stores the

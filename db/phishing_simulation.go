@@ -271,9 +271,9 @@ const templateChanged = "greatest(t.created_at, t.changed_at)"
 // only templates that were added or changed at or after since.
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
 	k := pg.ByTime("t.created_at", "t.id", func(t *domain.Template) (time.Time, domain.TemplateID) { return t.CreatedAt, t.ID })
-	k.Table, k.Select = "phishing_templates AS t", func(q *pg.Select) {
-		q.Columns(`t.id, t.name, t.language, t.category, t.subject, t.from_address, t.created_at`).
-			Columns(templateChanged + " AS updated_at")
+	k.Table, k.Select = "phishing_templates AS t", func(q *bun.SelectQuery) {
+		q.ColumnExpr(`t.id, t.name, t.language, t.category, t.subject, t.from_address, t.created_at`).
+			ColumnExpr(templateChanged + " AS updated_at")
 	}
 	delta, err := pg.DeltaOf(ctx, d.DB, since, &w)
 	if err != nil {

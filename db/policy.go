@@ -50,10 +50,10 @@ func changedAt(now time.Time) pg.Query {
 }
 
 // selectPolicies adds to q the columns of PolicyRow, alias p.
-func (t *Tenant) selectPolicies(q *pg.Select) {
+func (t *Tenant) selectPolicies(q *bun.SelectQuery) {
 	now := t.db.Now()
-	q.Columns(pg.Columns[PolicyRow]()).Columns("? AS counted", PolicyCountsHold(now)).
-		Columns("? AS changed_at", changedAt(now))
+	q.ColumnExpr(pg.Columns[PolicyRow]()).ColumnExpr("? AS counted", PolicyCountsHold(now)).
+		ColumnExpr("? AS changed_at", changedAt(now))
 }
 
 // Policies reads a page of the client's policies with their counts, without archived ones, in the order of creation. It
@@ -90,8 +90,8 @@ func (c *Change) LockPolicy(ctx context.Context, t *Tenant, id domain.PolicyID) 
 }
 
 // policyByID selects one of the client's policies that are not archived.
-func (t *Tenant) policyByID(id domain.PolicyID) *pg.Select {
-	q := pg.From("policies AS p").Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", t.ID, id)
+func (t *Tenant) policyByID(id domain.PolicyID) *bun.SelectQuery {
+	q := pg.From("policies AS p").Apply(pg.Where("p.client_id = ? AND p.id = ? AND p.archived_at IS NULL", t.ID, id))
 	t.selectPolicies(q)
 	return q
 }
@@ -129,11 +129,11 @@ func (p *Policy) signature() pg.Query {
 // signOffChanged returns the SQL expression of the time at which a user, alias u, or the user's sign-off last changed. A
 // sign-off changes when it is recorded, when it expires, and when a new version is published.
 func (p *Policy) signOffChanged() pg.Query {
-	return pg.SQL(`greatest(u.updated_at, @publishedAt::timestamptz, (
+	return pg.SQL(`greatest(u.updated_at, ?publishedAt::timestamptz, (
 		SELECT greatest(coalesce(s.recorded_at, s.signed_at),
-			CASE WHEN s.signed_at <= @lastExpired THEN s.signed_at + make_interval(days => @renewalDays::integer) END)
+			CASE WHEN s.signed_at <= ?lastExpired THEN s.signed_at + make_interval(days => ?renewalDays::integer) END)
 		FROM policy_signatures AS s
-		WHERE s.client_id = @client AND s.policy_id = @id AND s.version = @version AND s.user_id = u.id))`,
+		WHERE s.client_id = ?client AND s.policy_id = ?id AND s.version = ?version AND s.user_id = u.id))`,
 		pg.Named{
 			"publishedAt": p.PublishedAt, "id": p.ID, "version": p.Version, "client": p.Client,
 			"lastExpired": p.SignedSince(p.db.Now()), "renewalDays": p.RenewalDays,
@@ -163,10 +163,10 @@ func (p *Policy) Users(
 	signature := p.signature()
 	k := pg.ByTime("u.created_at", "u.id", func(r *policyUserRow) (time.Time, domain.UserID) { return r.CreatedAt, r.User })
 	k.Where = pg.Conditions{p.audience()}
-	k.Table, k.Select = "users AS u", func(q *pg.Select) {
-		q.Columns(`u.id AS "user", u.email, `+FullName+" AS name, s.signed_at AS acknowledged_at, u.created_at").
-			Columns("? AS updated_at", p.signOffChanged()).
-			Join("LEFT JOIN policy_signatures AS s ON ?", signature)
+	k.Table, k.Select = "users AS u", func(q *bun.SelectQuery) {
+		q.ColumnExpr(`u.id AS "user", u.email, `+FullName+" AS name, s.signed_at AS acknowledged_at, u.created_at").
+			ColumnExpr("? AS updated_at", p.signOffChanged()).
+			Join("LEFT JOIN policy_signatures AS s ON (?)", signature)
 	}
 	switch f {
 	case domain.Signed:
@@ -203,12 +203,12 @@ func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, err
 	}
 	return pg.All[domain.MessageID](ctx, c, "request reminders", pg.SQL(`
 		WITH reminded AS (
-			UPDATE policies SET reminded_on = @today::date WHERE client_id = @client AND id = @id
+			UPDATE policies SET reminded_on = ?today::date WHERE client_id = ?client AND id = ?id
 		)
 		INSERT INTO mail_requests (client_id, id, type, user_id, policy_id, created_at)
-		SELECT u.client_id, uuid_v7(@now), 'policy-reminder', u.id, @id, @now
+		SELECT u.client_id, uuid_v7(?now), 'policy-reminder', u.id, ?id, ?now
 		FROM users AS u
-		WHERE @mustSign::boolean AND @audience AND NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE @signature)
+		WHERE ?mustSign::boolean AND ?audience AND NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE ?signature)
 		RETURNING id`, pg.Named{
 		"client": p.Client, "id": p.ID, "now": c.At, "today": today, "mustSign": p.MustSign,
 		"audience": p.audience(), "signature": p.signature(),

@@ -57,7 +57,7 @@ func (t *Tenant) Reports(
 // Report reads one of the client's reports.
 func (t *Tenant) Report(ctx context.Context, id domain.ReportID) (domain.Report, error) {
 	row, err := pg.Find[ReportRow](ctx, t.db, id.Noun(), pg.Prepared(
-		pg.Rows[ReportRow]().Where("r.client_id = ? AND r.id = ?", t.ID, id)))
+		pg.Rows[ReportRow]().Apply(pg.Where("r.client_id = ? AND r.id = ?", t.ID, id))))
 	return row.report(), err
 }
 
@@ -107,7 +107,7 @@ func (d *DB) ExpiredReports(ctx context.Context, n int) ([]domain.Report, error)
 	if trusted, err := d.ClockTrusted(ctx, now); err != nil || !trusted {
 		return nil, err
 	}
-	rows, err := pg.All[ReportRow](ctx, d, "look for expired reports", pg.Rows[ReportRow]().
-		Where("r.created_at < ?", now.Add(-domain.ReportLife)).OrderBy("r.created_at").Limit(n))
+	rows, err := pg.All[ReportRow](ctx, d, "look for expired reports", pg.Limit(pg.Rows[ReportRow]().
+		Apply(pg.Where("r.created_at < ?", now.Add(-domain.ReportLife))).OrderExpr("r.created_at"), n))
 	return pg.MapRows(rows, (*ReportRow).report), err
 }

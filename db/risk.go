@@ -132,9 +132,9 @@ func (u *User) Risk(ctx context.Context) (domain.UserRisk, error) {
 		ComputedAt time.Time
 	}
 	row, err := pg.Find[scored](ctx, u.db, u.ID.Noun(), pg.Prepared(pg.From("users AS u").
-		Columns("u.role, r.computed_at, "+pg.Columns[riskRow]()).
+		ColumnExpr("u.role, r.computed_at, "+pg.Columns[riskRow]()).
 		Join("JOIN user_risks AS r ON r.client_id = u.client_id AND r.user_id = u.id").
-		Where("u.client_id = ?", u.Client).Where("u.id = ?", u.ID)))
+		Apply(pg.Where("u.client_id = ?", u.Client)).Apply(pg.Where("u.id = ?", u.ID))))
 	if err != nil {
 		return domain.UserRisk{}, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -66,14 +68,14 @@ func tenantText(caller *domain.Caller) func() string {
 
 // tenantQuery selects a client within the caller's reach. Its parameters are the client, the partner and, for a key
 // with listed clients, the key.
-func tenantQuery(ctx context.Context, id domain.ClientID) *pg.Select {
-	return pg.Rows[ClientRow]().Where("c.id = ?", id).Where("?", WithinReach(ctx))
+func tenantQuery(ctx context.Context, id domain.ClientID) *bun.SelectQuery {
+	return pg.Rows[ClientRow]().Apply(pg.Where("c.id = ?", id)).Where("?", WithinReach(ctx))
 }
 
 // AnyTenant returns a client of any partner, for the service's own work. It returns NotFound if the client does not
 // exist or is archived.
 func (d *DB) AnyTenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
-	return d.tenant(ctx, id, pg.Prepared(pg.Rows[ClientRow]().Where("c.id = ? AND c.archived_at IS NULL", id)))
+	return d.tenant(ctx, id, pg.Prepared(pg.Rows[ClientRow]().Apply(pg.Where("c.id = ? AND c.archived_at IS NULL", id))))
 }
 
 // LockTenant locks and returns a client within the caller's reach, or NotFound, for a change of the client itself.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -16,14 +18,14 @@ const selectCourse = "c.id, c.title, c.renewal_months, c.languages, c.created_at
 // Courses reads a page of the catalogue, which is the same for all clients, in the order of creation.
 func (d *DB) Courses(ctx context.Context, w domain.Window) (domain.Slice[domain.Course], error) {
 	k := pg.ByTime("c.created_at", "c.id", func(c *domain.Course) (time.Time, domain.CourseID) { return c.CreatedAt, c.ID })
-	k.Table, k.Select = "courses AS c", func(q *pg.Select) { q.Columns(selectCourse) }
+	k.Table, k.Select = "courses AS c", func(q *bun.SelectQuery) { q.ColumnExpr(selectCourse) }
 	return pg.CountedPage(ctx, d, k, w)
 }
 
 // Course reads a course of the catalogue.
 func (d *DB) Course(ctx context.Context, id domain.CourseID) (domain.Course, error) {
 	return pg.Find[domain.Course](ctx, d, id.Noun(),
-		pg.Prepared(pg.From("courses AS c").Columns(selectCourse).Where("c.id = ?", id)))
+		pg.Prepared(pg.From("courses AS c").ColumnExpr(selectCourse).Apply(pg.Where("c.id = ?", id))))
 }
 
 // selectTraining selects domain.Assignments from the courses of users' lists, alias t.
@@ -48,8 +50,8 @@ func (u *User) Training(
 ) (domain.Slice[domain.Assignment], error) {
 	k := pg.Keyset[domain.Assignment]{
 		Table: "user_training AS t", Key: "t.position", Cast: "integer", ID: "t.course_id",
-		Select: func(q *pg.Select) {
-			q.Columns(selectTraining).Join("JOIN courses AS c ON c.id = t.course_id")
+		Select: func(q *bun.SelectQuery) {
+			q.ColumnExpr(selectTraining).Join("JOIN courses AS c ON c.id = t.course_id")
 		},
 		Position: func(a *domain.Assignment) domain.Position {
 			return domain.Position{Key: pg.NumberKey(a.Position), ID: a.Course.UUID()}

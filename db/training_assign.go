@@ -31,9 +31,9 @@ func (t *Tenant) inAudience(a domain.Audience) pg.Query {
 // match a condition. They are direct: a caller requested them.
 func (t *Tenant) directAssignments(n domain.CourseFor, condition pg.Query) pg.Query {
 	return pg.SQL(`
-		SELECT u.client_id, u.id AS user_id, @course::uuid AS course_id, false AS from_program, true AS direct,
-			'{}'::uuid[] AS frameworks, @dueOn::date AS due_on, @notify::boolean AS notify
-		FROM users AS u WHERE u.client_id = @client AND @condition`, pg.Named{
+		SELECT u.client_id, u.id AS user_id, ?course::uuid AS course_id, false AS from_program, true AS direct,
+			'{}'::uuid[] AS frameworks, ?dueOn::date AS due_on, ?notify::boolean AS notify
+		FROM users AS u WHERE u.client_id = ?client AND ?condition`, pg.Named{
 		"client": t.ID, "course": n.Course.ID, "dueOn": n.DueOn, "notify": n.Notify, "condition": condition,
 	})
 }
@@ -62,10 +62,10 @@ func toAssigned(rows []enrolledRow) domain.Assigned {
 // reason has a query of the wanted assignments, with the columns client_id, user_id, course_id, from_program, direct,
 // frameworks, due_on and notify, and at most one row for each user and course.
 
-// outcomesSQL determines the outcome of the wanted assignments, @wanted, as of @today. A user who is inactive, has the
+// outcomesSQL determines the outcome of the wanted assignments, ?wanted, as of ?today. A user who is inactive, has the
 // course open, or has completed it within its renewal time does not get it.
 const outcomesSQL = `
-	wanted AS MATERIALIZED (@wanted), outcomes AS MATERIALIZED (
+	wanted AS MATERIALIZED (?wanted), outcomes AS MATERIALIZED (
 		SELECT w.*, u.created_at, u.next_due_on, u.next_course_id, last.round, last.position,
 			coalesce(last.from_program, false) AS was_program, coalesce(last.direct, false) AS was_direct,
 			CASE WHEN last.completed_at IS NULL THEN '{}' ELSE ` + standingSQL + ` END AS standing,
@@ -74,7 +74,7 @@ const outcomesSQL = `
 				WHEN last.round IS NULL THEN 'assigned'
 				WHEN last.completed_at IS NULL THEN 'open'
 				WHEN c.renewal_months = 0
-					OR (last.completed_at + make_interval(months => c.renewal_months))::date > @today::date
+					OR (last.completed_at + make_interval(months => c.renewal_months))::date > ?today::date
 					THEN 'already_completed'
 				ELSE 'assigned' END AS outcome
 		FROM wanted AS w
@@ -98,7 +98,7 @@ const AppendedFrom = 1000
 // skipped although the assignment is direct.
 //
 // Of the courses due on the same day, the one with the lowest position, then the lowest id, is next. A user may become
-// dormant only if no course was open, and none was completed within @dormancy days. enrol recomputes the scores of
+// dormant only if no course was open, and none was completed within ?dormancy days. enrol recomputes the scores of
 // these users, which also stores their next course; stored does so for all others.
 const enrolSQL = `
 	WITH ` + outcomesSQL + `, chosen AS MATERIALIZED (
@@ -109,19 +109,19 @@ const enrolSQL = `
 			coalesce(j.position,
 				(SELECT min(p.position) FROM program_courses AS p
 					WHERE p.client_id = j.client_id AND p.course_id = j.course_id),
-				(SELECT greatest(max(a.position), @appendedFrom::integer) FROM assignments AS a
+				(SELECT greatest(max(a.position), ?appendedFrom::integer) FROM assignments AS a
 					WHERE a.client_id = j.client_id AND a.user_id = j.user_id)
 				+ row_number() OVER (PARTITION BY j.client_id, j.user_id ORDER BY j.course_id)) AS position,
-			j.next_due_on IS NULL AND j.created_at < @today::date - @settlingIn::integer AND NOT EXISTS (
+			j.next_due_on IS NULL AND j.created_at < ?today::date - ?settlingIn::integer AND NOT EXISTS (
 				SELECT 1 FROM assignments AS a
-				WHERE a.client_id = j.client_id AND a.user_id = j.user_id AND a.completed_at >= @today::date - @dormancy::integer
+				WHERE a.client_id = j.client_id AND a.user_id = j.user_id AND a.completed_at >= ?today::date - ?dormancy::integer
 			) AS dormant
 		FROM outcomes AS j WHERE j.outcome = 'assigned'
 	), given AS (
 		INSERT INTO assignments (client_id, user_id, course_id, round, position, from_program, direct, frameworks,
 			assigned_at, given_at, due_on)
-		SELECT client_id, user_id, course_id, round, position, from_program, direct, frameworks, @now::timestamptz,
-			@now::timestamptz, due_on
+		SELECT client_id, user_id, course_id, round, position, from_program, direct, frameworks, ?now::timestamptz,
+			?now::timestamptz, due_on
 		FROM chosen
 	), superseded AS (
 		UPDATE assignments AS a SET superseded = true FROM chosen AS c
@@ -129,9 +129,9 @@ const enrolSQL = `
 		AND a.round = c.round - 1
 	), foremost AS MATERIALIZED ( -- each user's first new course that is inserted before others
 		SELECT DISTINCT ON (client_id, user_id) client_id, user_id, position, course_id FROM chosen
-		WHERE round = 1 AND position < @appendedFrom::integer ORDER BY client_id, user_id, position, course_id
+		WHERE round = 1 AND position < ?appendedFrom::integer ORDER BY client_id, user_id, position, course_id
 	), behind AS ( -- the courses after it, whose places change; justified updates those that are wanted too
-		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now::timestamptz) FROM foremost AS f
+		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, ?now::timestamptz) FROM foremost AS f
 		WHERE a.client_id = f.client_id AND a.user_id = f.user_id AND (a.position, a.course_id) > (f.position, f.course_id)
 		AND NOT EXISTS (SELECT 1 FROM outcomes AS j
 			WHERE j.client_id = a.client_id AND j.user_id = a.user_id AND j.course_id = a.course_id)
@@ -139,7 +139,7 @@ const enrolSQL = `
 		UPDATE assignments AS a SET direct = a.direct OR j.direct AND j.outcome = 'open',
 			frameworks = ARRAY(SELECT unnest(a.frameworks) UNION SELECT unnest(j.frameworks)),
 			updated_at = CASE WHEN (a.position, a.course_id) > (f.position, f.course_id)
-				THEN greatest(a.updated_at, @now::timestamptz) ELSE a.updated_at END
+				THEN greatest(a.updated_at, ?now::timestamptz) ELSE a.updated_at END
 		FROM outcomes AS j LEFT JOIN foremost AS f USING (client_id, user_id)
 		WHERE a.client_id = j.client_id AND a.user_id = j.user_id AND a.course_id = j.course_id AND a.round = j.round
 		AND j.outcome IN ('open', 'already_completed')
@@ -147,11 +147,11 @@ const enrolSQL = `
 			OR (a.position, a.course_id) > (f.position, f.course_id))
 	), mailed AS (
 		INSERT INTO mail_requests (client_id, id, type, user_id, course_id, created_at)
-		SELECT client_id, uuid_v7(@now::timestamptz), 'training-invite', user_id, course_id, @now::timestamptz
+		SELECT client_id, uuid_v7(?now::timestamptz), 'training-invite', user_id, course_id, ?now::timestamptz
 		FROM chosen WHERE notify RETURNING client_id, id, user_id, course_id
 	), first AS (
 		SELECT DISTINCT ON (client_id, user_id) *,
-			bool_or(due_on < @today::date) OVER (PARTITION BY client_id, user_id) AS late
+			bool_or(due_on < ?today::date) OVER (PARTITION BY client_id, user_id) AS late
 		FROM chosen WHERE NOT dormant ORDER BY client_id, user_id, due_on, position, course_id
 	), moved AS MATERIALIZED (
 		SELECT f.*, CASE
@@ -162,7 +162,7 @@ const enrolSQL = `
 				AND a.course_id = f.next_course_id AND a.completed_at IS NULL LIMIT 1) END AS next
 		FROM first AS f
 	), stored AS ( -- a late course changes the visible count of overdue courses
-		UPDATE users AS u SET updated_at = greatest(u.updated_at, @now::timestamptz),
+		UPDATE users AS u SET updated_at = greatest(u.updated_at, ?now::timestamptz),
 			next_due_on = CASE WHEN m.next THEN m.due_on ELSE u.next_due_on END,
 			next_course_id = CASE WHEN m.next THEN m.course_id ELSE u.next_course_id END
 		FROM moved AS m WHERE u.client_id = m.client_id AND u.id = m.user_id AND (m.next OR m.late)
@@ -233,7 +233,7 @@ const enrolLaterSQL = `
 		FROM outcomes AS j LEFT JOIN waiting_assignments AS w USING (client_id, user_id, course_id)
 	), queued AS (
 		INSERT INTO waiting_assignments AS w (client_id, user_id, course_id, due_on, notify, direct, frameworks, asked_at)
-		SELECT client_id, user_id, course_id, due_on, notify, direct, frameworks, @now::timestamptz FROM counted
+		SELECT client_id, user_id, course_id, due_on, notify, direct, frameworks, ?now::timestamptz FROM counted
 		WHERE outcome IN ('assigned', 'open') OR outcome = 'already_completed' AND frameworks <> '{}'
 		ORDER BY client_id, user_id, course_id
 		ON CONFLICT (client_id, user_id, course_id) DO UPDATE SET direct = w.direct OR excluded.direct,

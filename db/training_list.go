@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -26,11 +28,11 @@ const assignmentOrDueChanged = "greatest(" + assignmentChanged + ", " +
 
 // selectAssignments adds to q the columns of domain.ClientAssignment, from assignments, alias a. The index
 // assignments_by_assigned has all but the title and the place, which are read for the rows of the page only.
-func selectAssignments(q *pg.Select) {
-	q.Columns(`a.user_id AS "user", a.course_id AS course, a.position, a.assigned_at, a.due_on, a.completed_at`).
-		Columns(assignmentChanged + " AS changed_at").
-		Columns("(SELECT title FROM courses AS c WHERE c.id = a.course_id) AS title").
-		Columns(`(
+func selectAssignments(q *bun.SelectQuery) {
+	q.ColumnExpr(`a.user_id AS "user", a.course_id AS course, a.position, a.assigned_at, a.due_on, a.completed_at`).
+		ColumnExpr(assignmentChanged + " AS changed_at").
+		ColumnExpr("(SELECT title FROM courses AS c WHERE c.id = a.course_id) AS title").
+		ColumnExpr(`(
 			SELECT count(*) FROM assignments AS own
 			WHERE own.client_id = a.client_id AND own.user_id = a.user_id AND NOT own.superseded
 			AND (own.position, own.course_id) <= (a.position, a.course_id)
@@ -65,8 +67,7 @@ func (t *Tenant) Assignments(
 	}
 	byWeek := merged >= 0
 	if byWeek {
-		rows := t.byWeek(limits[merged])
-		k.OneIndex, k.Select = true, func(q *pg.Select) { selectAssignments(q.Rows(rows)) }
+		k.OneIndex, k.Rows = true, t.byWeek(limits[merged])
 	}
 	for i, limit := range limits {
 		if len(limit) > 0 && i != merged {
@@ -171,13 +172,13 @@ func (t *Tenant) weeksOf(p period) pg.Query {
 	var queries []string
 	add := func(inWeek string) {
 		queries = append(queries, "(SELECT a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "+completed+
-			", a.given_at, a.updated_at, false AS superseded FROM assignments AS a WHERE a.client_id = @client AND NOT a.superseded AND "+
+			", a.given_at, a.updated_at, false AS superseded FROM assignments AS a WHERE a.client_id = ?client AND NOT a.superseded AND "+
 			p.sql+inWeek+listOrder+")")
 	}
 	addWeek := func(operator string, monday time.Time) {
 		name := "week" + strconv.Itoa(len(queries))
 		values[name] = domain.DateOf(monday)
-		add(" AND " + p.week + operator + "@" + name + "::date")
+		add(" AND " + p.week + operator + "?" + name + "::date")
 	}
 
 	last := p.end.Truncate(week) // the Monday, in UTC: the zero time is a Monday
@@ -214,9 +215,9 @@ func (t *Tenant) changedSince(delta *pg.Delta) eitherPeriod {
 		from = from.AddDays(-1)
 	}
 	return eitherPeriod{
-		{sql: assignmentChanged + " >= @since", values: pg.Named{"since": since}, week: changeWeek, from: since, end: now},
+		{sql: assignmentChanged + " >= ?since", values: pg.Named{"since": since}, week: changeWeek, from: since, end: now},
 		{
-			sql:    "a.completed_at IS NULL AND a.due_on < @today::date AND a.due_on >= @from::date",
+			sql:    "a.completed_at IS NULL AND a.due_on < ?today::date AND a.due_on >= ?from::date",
 			values: pg.Named{"today": domain.DateOf(now), "from": from},
 			week:   dueWeek, from: from.Time(), end: now, closed: true, openOnly: true,
 		},
@@ -230,11 +231,11 @@ func (t *Tenant) completedWithin(within domain.Period) eitherPeriod {
 	}
 	p := period{sql: "a.completed_at IS NOT NULL", values: pg.Named{}, week: completionWeek, end: t.db.Now()}
 	if since := within.Since; since != nil {
-		p.sql += " AND a.completed_at >= @since"
+		p.sql += " AND a.completed_at >= ?since"
 		p.values["since"], p.from = *since, *since
 	}
 	if until := within.Until; until != nil {
-		p.sql += " AND a.completed_at < @until"
+		p.sql += " AND a.completed_at < ?until"
 		p.values["until"] = *until
 		if until.Before(p.end) {
 			p.end, p.closed = *until, true // sql excludes later times
@@ -295,16 +296,16 @@ func (t *Tenant) ofUsers(status domain.UserStatus) pg.Query {
 // maxWeeks weeks it stops, and the condition is true for all assignments.
 func (t *Tenant) sinceFirstAssigned() pg.Query {
 	const first = `SELECT ` + dueWeek + ` AS week, a.assigned_at FROM assignments AS a
-		WHERE a.client_id = @client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on >= @today::date
+		WHERE a.client_id = ?client AND NOT a.superseded AND a.completed_at IS NULL AND a.due_on >= ?today::date
 		AND ` + dueWeek
 	return pg.SQL(`a.assigned_at >= (
 		WITH RECURSIVE weeks (week, assigned_at, n) AS (
-			SELECT first.*, 1 FROM (`+first+` >= date_trunc('week', @today::timestamp) ORDER BY week, a.assigned_at LIMIT 1) AS first
+			SELECT first.*, 1 FROM (`+first+` >= date_trunc('week', ?today::timestamp) ORDER BY week, a.assigned_at LIMIT 1) AS first
 			UNION ALL
 			SELECT next.*, weeks.n + 1
 			FROM weeks CROSS JOIN LATERAL (`+first+` > weeks.week ORDER BY week, a.assigned_at LIMIT 1) AS next
-			WHERE weeks.n < @weeks
+			WHERE weeks.n < ?weeks
 		)
-		SELECT CASE WHEN count(*) < @weeks THEN min(assigned_at) ELSE '-infinity' END FROM weeks)`,
+		SELECT CASE WHEN count(*) < ?weeks THEN min(assigned_at) ELSE '-infinity' END FROM weeks)`,
 		pg.Named{"client": t.ID, "today": domain.DateOf(t.db.Now()), "weeks": maxWeeks})
 }

@@ -56,13 +56,13 @@ func (r *UserRow) ToUser() domain.User {
 
 // selectUsers adds to q the columns of UserRow, from users, alias u, and returns q. It counts overdue courses only for
 // users who have any.
-func selectUsers(q *pg.Select, today domain.Date) *pg.Select {
-	return q.Columns(pg.Columns[UserRow]()).
-		Columns("coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
-		Columns(`CASE WHEN u.next_due_on < ?0::date THEN (
+func selectUsers(q *bun.SelectQuery, today domain.Date) *bun.SelectQuery {
+	return q.ColumnExpr(pg.Columns[UserRow]()).
+		ColumnExpr("coalesce(g.name, '') AS group_name, coalesce(course.title, '') AS next_title").
+		ColumnExpr("?", pg.SQL(`CASE WHEN u.next_due_on < ?0::date THEN (
 			SELECT count(*) FROM assignments AS open
 			WHERE open.client_id = u.client_id AND open.user_id = u.id AND open.completed_at IS NULL AND open.due_on < ?0::date
-		) ELSE 0 END AS overdue`, today).
+		) ELSE 0 END AS overdue`, today)).
 		Join("LEFT JOIN groups AS g ON g.client_id = u.client_id AND g.id = u.group_id").
 		Join("LEFT JOIN courses AS course ON course.id = u.next_course_id")
 }
@@ -97,7 +97,7 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
 		Where: where, OneIndex: onOneIndex(f),
 		IDsFirst: f.Query != "", // an index of names and emails finds the ids
-		Select:   func(q *pg.Select) { selectUsers(q, domain.DateOf(t.db.Now())) },
+		Select:   func(q *bun.SelectQuery) { selectUsers(q, domain.DateOf(t.db.Now())) },
 		Position: func(r *UserRow) domain.Position { return domain.Position{Key: order.value(r), ID: r.ID.UUID()} },
 	}
 	rows, err := pg.Page(ctx, t.db, k, w)
@@ -117,8 +117,8 @@ func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (d
 	k := pg.Keyset[UserRow]{
 		Table: "users AS u JOIN clients AS c ON c.id = u.client_id", Key: "c.created_at", Cast: "timestamptz",
 		Owner: "c.id", ID: "u.id", Where: pg.Conditions{hasEmail(email), WithinReach(ctx)},
-		Select: func(q *pg.Select) {
-			selectUsers(q, domain.DateOf(d.Now())).Columns("c.created_at AS client_created_at")
+		Select: func(q *bun.SelectQuery) {
+			selectUsers(q, domain.DateOf(d.Now())).ColumnExpr("c.created_at AS client_created_at")
 		},
 		Position: func(r *UserRow) domain.Position {
 			return domain.Position{Key: pg.TimeKey(r.ClientCreatedAt), Owner: r.Client.UUID(), ID: r.ID.UUID()}
@@ -199,8 +199,8 @@ func (t *Tenant) totalUsers(ctx context.Context, f domain.UserFilter, k pg.Keyse
 
 // User returns a user. It returns NotFound if the user's client is not within the caller's reach.
 func (d *DB) User(ctx context.Context, id domain.UserID) (*User, error) {
-	q := selectUsers(pg.From("users AS u"), domain.DateOf(d.Now())).Columns("c.dark_web_monitoring AS dark_web").
-		Join("JOIN clients AS c ON c.id = u.client_id").Where("u.id = ?", id).Where("?", WithinReach(ctx))
+	q := selectUsers(pg.From("users AS u"), domain.DateOf(d.Now())).ColumnExpr("c.dark_web_monitoring AS dark_web").
+		Join("JOIN clients AS c ON c.id = u.client_id").Apply(pg.Where("u.id = ?", id)).Where("?", WithinReach(ctx))
 	row, err := pg.Find[UserRow](ctx, d, id.Noun(), pg.Prepared(q))
 	if err != nil {
 		return nil, err
@@ -406,7 +406,7 @@ func (t *Tenant) ReportedEmails(
 	k := pg.ByTime("e.reported_at", "e.id", func(r *domain.ReportedEmail) (time.Time, domain.ReportedEmailID) {
 		return r.ReportedAt, r.ID
 	})
-	k.Table, k.Select = "reported_emails AS e", func(q *pg.Select) { q.Columns(selectReported) }
+	k.Table, k.Select = "reported_emails AS e", func(q *bun.SelectQuery) { q.ColumnExpr(selectReported) }
 	k.Where.Add("e.client_id = ?", t.ID)
 	pg.AddIf(&k.Where, "e.classification = ?", f.Class)
 	pg.AddIf(&k.Where, "e.reported_at >= ?", f.Since)

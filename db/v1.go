@@ -13,7 +13,7 @@ import (
 // TenantOfUser returns the client of a user. It returns NotFound if the user is not within the caller's reach.
 func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error) {
 	row, err := pg.Find[ClientRow](ctx, d, id.Noun(), pg.Rows[ClientRow]().
-		Join("JOIN users AS u ON u.client_id = c.id").Where("u.id = ?", id).Where("?", WithinReach(ctx)))
+		Join("JOIN users AS u ON u.client_id = c.id").Apply(pg.Where("u.id = ?", id)).Where("?", WithinReach(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ type Addressees struct {
 // Addressees returns the users within the caller's reach who have an email, which must be in its stored form. It returns NotFound if there is none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
 	users, err := pg.All[domain.UserKey](ctx, d, "find users by email", pg.From("users AS u").
-		Columns(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
-		Where("?", hasEmail(email)).Where("?", WithinReach(ctx)).OrderBy("u.client_id, u.id"))
+		ColumnExpr(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
+		Where("?", hasEmail(email)).Where("?", WithinReach(ctx)).OrderExpr("u.client_id, u.id"))
 	if err == nil && len(users) == 0 {
 		err = domain.ErrNotFound((domain.UserID{}).Noun())
 	}

@@ -7,25 +7,19 @@ import (
 	"sync"
 	"testing"
 
-	"partnerapi/db/pg"
 	"partnerapi/v2/v2test"
 )
 
-// TestBehindPoolers: behind a pooler all routes answer as without one, and none fails
-// while 16 clients share its connections and numbers are watched.
-func TestBehindPoolers(t *testing.T) {
+// TestBehindPooler: behind a pooler all routes answer as without one, and none fails while 16 clients share its
+// connections and numbers are watched.
+func TestBehindPooler(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []pg.Pooler{pg.SessionPooler, pg.TransactionPooler} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			s := start(t, setup{Options: v2test.Options{Demo: true, Behind: mode}, cached: 1000})
-			e := recordExamples(t, s)
-			ctx, stop := context.WithCancel(t.Context())
-			var watching sync.WaitGroup
-			watching.Go(func() { s.registry.Watch(ctx, s.Edge.Log) })
-			e.AtOnce(t)
-			stop()
-			watching.Wait()
-		})
-	}
+	s := start(t, setup{Options: v2test.Options{Demo: true, Pooled: true}, cached: 1000})
+	e := recordExamples(t, s)
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { s.registry.Watch(ctx, s.Edge.Log) })
+	e.AtOnce(t)
+	stop()
+	watching.Wait()
 }

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"testing"
 
-	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
 )
 
 // TestTapSlow is TestTap with 6,001 users and ten rounds, directly and through poolers.
 func TestTapSlow(t *testing.T) {
-	for _, pooler := range []pg.Pooler{pg.NoPooler, pg.TransactionPooler} {
-		t.Run("pooler "+string(pooler), func(t *testing.T) {
-			w := newDeltaWorld(t, 6001, pooler)
+	for name, pooled := range map[string]bool{"direct": false, "pooled": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeltaWorld(t, 6001, pooled)
 			p := &tap{copy: map[domain.UserID]api.User{}}
 			w.must(p.poll(w))
 			for round := range 10 {

@@ -32,17 +32,17 @@ type deltaWorld struct {
 	users    []domain.UserID
 }
 
-// newDeltaWorld adds n users. Two replicas have pools of their own or, with a pooler, each a PgBouncer in transaction
+// newDeltaWorld adds n users. Two replicas have pools of their own or, if pooled is true, each a PgBouncer in transaction
 // mode.
-func newDeltaWorld(t *testing.T, n int, pooler pg.Pooler) *deltaWorld {
+func newDeltaWorld(t *testing.T, n int, pooled bool) *deltaWorld {
 	t.Helper()
 	w := &deltaWorld{T: t}
 	url := dbtest.URL(t, worldtest.Schema)
 	for range 2 {
 		address, options := url, []db.Option{db.WithStrictLocks()}
-		if pooler != pg.NoPooler {
+		if pooled {
 			address = dbtest.PgBouncer(t, url, "transaction", 8)
-			options = append(options, db.WithPooler(pooler, url))
+			options = append(options, db.WithPooler(url, false))
 		}
 		d, err := db.Open(address, options...)
 		w.must(err)
@@ -283,7 +283,7 @@ func sign(path string) string {
 // import changes all users and single users change.
 func TestTap(t *testing.T) {
 	t.Parallel()
-	w := newDeltaWorld(t, 1200, pg.NoPooler)
+	w := newDeltaWorld(t, 1200, false /* no pooler */)
 	p := &tap{copy: map[domain.UserID]api.User{}}
 	w.must(p.poll(w))
 	for round := range 2 {

@@ -12,33 +12,29 @@ import (
 	"partnerapi/db/reports"
 )
 
-// TestPoolers: serve, work and the other commands do their work behind a PgBouncer, also
-// where transactions share three connections of the server; then only with its own
-// address.
+// TestPoolers: serve, work and the other commands do their work behind a PgBouncer, whatever its mode, if they have the
+// server's own address too.
 func TestPoolers(t *testing.T) {
 	t.Parallel()
-	t.Run("session", func(t *testing.T) {
-		t.Parallel()
-		server := dbtest.URL(t, demoSchema)
-		commandsBehind(t, server, "--database-url="+dbtest.PgBouncer(t, server, "session", 80))
-	})
-	t.Run("transaction", func(t *testing.T) {
-		t.Parallel()
-		server := dbtest.URL(t, demoSchema)
-		pooled := "--database-url=" + dbtest.PgBouncer(t, server, "transaction", 3)
-		for _, args := range [][]string{{"serve", "--listen=127.0.0.1:0"}, {"work"}, {"migrate"}, {"keys", "list"}, {"export"}} {
-			refused(t, 1, append(args, pooled), "a pooler in transaction mode", "--direct-database-url", "pool_mode = session")
-			refused(t, 1, append(args, pooled, "--direct-"+pooled[2:]), "--direct-database-url leads to a pooler in transaction mode")
-		}
-		if r := command(t, "doctor", pooled); r.code != 1 || !strings.Contains(r.out, "\nfail  pooler ") || !strings.Contains(r.out, "pool_mode = session") {
-			t.Errorf("doctor: exit %d, %s", r.code, r.out)
-		}
-		refused(t, 1, []string{"keys", "list", pooled, "--direct-database-url=" + dbtest.URL(t, tablesSchema)}, "another database")
-		commandsBehind(t, server, pooled, "--direct-database-url="+server)
-	})
+	for mode, connections := range map[string]int{"session": 80, "transaction": 3} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			server := dbtest.URL(t, demoSchema)
+			pooled := "--database-url=" + dbtest.PgBouncer(t, server, mode, connections)
+			for _, args := range [][]string{{"serve", "--listen=127.0.0.1:0"}, {"work"}, {"migrate"}, {"keys", "list"}, {"export"}} {
+				refused(t, 1, append(args, pooled), "--database-url leads to a pooler", "--direct-database-url")
+				refused(t, 1, append(args, pooled, "--direct-"+pooled[2:]), "--direct-database-url leads to a pooler")
+			}
+			if r := command(t, "doctor", pooled); r.code != 1 || !strings.Contains(r.out, "\nfail  pooler ") || !strings.Contains(r.out, "by --direct-database-url") {
+				t.Errorf("doctor: exit %d, %s", r.code, r.out)
+			}
+			refused(t, 1, []string{"keys", "list", pooled, "--direct-database-url=" + dbtest.URL(t, tablesSchema)}, "another database")
+			commandsBehind(t, server, pooled, "--direct-database-url="+server, "--pooler-prepares")
+		})
+	}
 }
 
-// commandsBehind uses the demonstration by way of a pooler. That 16 clients share its connections is TestBehindPoolers
+// commandsBehind uses the demonstration by way of a pooler. That 16 clients share its connections is TestBehindPooler
 // of v2.
 func commandsBehind(t *testing.T, server string, flags ...string) {
 	t.Helper()

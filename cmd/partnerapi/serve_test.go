@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -178,11 +177,11 @@ func TestConnections(t *testing.T) {
 	t.Parallel()
 	line := parses(t, "serve")
 	const byDefault, reserved = 100, 3
-	if n := 2 * line.Serve.ConnectionsNeeded(true, pg.NoPooler); n > byDefault-reserved {
+	if n := 2 * line.Serve.ConnectionsNeeded(true, false); n > byDefault-reserved {
 		t.Errorf("two processes need %d connections", n)
 	}
-	if n := line.Serve.ConnectionsNeeded(true, pg.TransactionPooler); n != 9 {
-		t.Errorf("beside a pooler in transaction mode a process needs %d connections", n)
+	if n := line.Serve.ConnectionsNeeded(true, true); n != 9 {
+		t.Errorf("beside a pooler a process needs %d connections", n)
 	}
 
 	flag := databaseFlag(t)

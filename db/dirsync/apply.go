@@ -120,11 +120,11 @@ func applyBatch(ctx context.Context, c *db.Change, l *Lease, most int) (int, err
 func (s *batch) read(ctx context.Context, phase int) error {
 	// A subquery for each account: a join would be planned for the few accounts that the client had when the table was
 	// last analyzed.
-	q := pg.From("sync_accounts AS s").Columns(`s.object_id, s.account::text AS account, (SELECT d.user_id
+	var q pg.Query = pg.From("sync_accounts AS s").ColumnExpr(`s.object_id, s.account::text AS account, (SELECT d.user_id
 		FROM directory_accounts AS d WHERE d.client_id = s.client_id AND d.object_id = s.object_id) AS user_id`).
-		Where("s.client_id = ? AND s.phase = ?", s.client, phase).OrderBy("s.object_id")
+		Apply(pg.Where("s.client_id = ? AND s.phase = ?", s.client, phase)).OrderExpr("s.object_id")
 	if phase != phaseRename {
-		q.Limit(s.most)
+		q = pg.Limit(q, s.most)
 	}
 	rows, err := pg.All[stagedAccount](ctx, s, "read staged accounts", q)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -24,7 +26,7 @@ func Runs(
 	ctx context.Context, t *db.Tenant, since *time.Time, w domain.Window,
 ) (domain.Slice[domain.SyncRun], error) {
 	k := pg.ByTime("r.queued_at", "r.id", func(r *domain.SyncRun) (time.Time, domain.SyncRunID) { return r.QueuedAt, r.ID })
-	k.Table, k.Select = "sync_runs AS r", func(q *pg.Select) { q.Columns(db.SelectSyncRun) }
+	k.Table, k.Select = "sync_runs AS r", func(q *bun.SelectQuery) { q.ColumnExpr(db.SelectSyncRun) }
 	k.Desc, k.OneIndex = true, since == nil // with since, the best plan depends on its value
 	k.Where.Add("r.client_id = ?", t.ID)
 	delta, err := pg.DeltaOf(ctx, t.DB().DB, since, &w)
@@ -74,8 +76,8 @@ func insertRun(
 	}
 	err := pg.RunOr(ctx, c, errNoDirectory(), "queue a sync run", pg.SQL(`
 		INSERT INTO sync_runs (client_id, id, status, trigger, force, queued_at, updated_at)
-		SELECT client_id, @id, @status, @trigger, @force, @now::timestamptz, @now
-		FROM directory_connections WHERE client_id = @client`, pg.Named{
+		SELECT client_id, ?id, ?status, ?trigger, ?force, ?now::timestamptz, ?now
+		FROM directory_connections WHERE client_id = ?client`, pg.Named{
 		"client": client, "id": run.ID, "status": run.Status, "trigger": trigger, "force": force, "now": c.At,
 	}))
 	return run, err
@@ -84,14 +86,14 @@ func insertRun(
 // scheduleBatch bounds the runs that one call of Schedule queues.
 const scheduleBatch = 100
 
-// slotSQL is the SQL expression of the client's next scheduled time after @now. The times are @every seconds apart.
+// slotSQL is the SQL expression of the client's next scheduled time after ?now. The times are ?every seconds apart.
 // Their offset, slot.at, is derived from the client's id, to spread the clients.
-const slotSQL = `to_timestamp((floor((extract(epoch FROM @now::timestamptz) - slot.at) / @every) + 1) * @every + slot.at)`
+const slotSQL = `to_timestamp((floor((extract(epoch FROM ?now::timestamptz) - slot.at) / ?every) + 1) * ?every + slot.at)`
 
 // slotOf returns an SQL LATERAL item, alias slot, with the client's offset in slotSQL: its hash, which may be negative,
-// modulo @every.
+// modulo ?every.
 func slotOf(client string) string {
-	return fmt.Sprintf("LATERAL (SELECT mod(mod(hashtextextended(%s::text, 0), @every) + @every, @every) AS at) AS slot", client)
+	return fmt.Sprintf("LATERAL (SELECT mod(mod(hashtextextended(%s::text, 0), ?every) + ?every, ?every) AS at) AS slot", client)
 }
 
 // Schedule queues the scheduled runs that are due, up to scheduleBatch, and returns the number of clients that were
@@ -102,14 +104,14 @@ func Schedule(ctx context.Context, d *db.DB) (n int, err error) {
 		n, err = pg.One[int](ctx, c, "queue sync runs", pg.SQL(`
 			WITH due AS MATERIALIZED (
 				SELECT k.client_id FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id
-				WHERE k.next_run_at <= @now AND c.archived_at IS NULL
-				ORDER BY k.next_run_at LIMIT @most FOR NO KEY UPDATE OF k SKIP LOCKED
+				WHERE k.next_run_at <= ?now AND c.archived_at IS NULL
+				ORDER BY k.next_run_at LIMIT ?most FOR NO KEY UPDATE OF k SKIP LOCKED
 			), moved AS (
 				UPDATE directory_connections AS k SET next_run_at = `+slotSQL+`
 				FROM due, `+slotOf("due.client_id")+` WHERE k.client_id = due.client_id RETURNING k.client_id
 			), queued AS (
 				INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
-				SELECT client_id, uuid_v7(@now), 'queued', @trigger, @now, @now FROM due
+				SELECT client_id, uuid_v7(?now), 'queued', ?trigger, ?now, ?now FROM due
 				ON CONFLICT (client_id) WHERE status IN ('queued', 'running') DO NOTHING
 			)
 			SELECT count(*) FROM moved`, pg.Named{
@@ -163,8 +165,8 @@ func Connect(
 		n, err := pg.Exec(ctx, c, "connect a directory", pg.SQL(`
 			INSERT INTO directory_connections AS k
 				(client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
-			SELECT c.id, @provider, @settings::jsonb, @credentials, `+slotSQL+`, @now, @now
-			FROM clients AS c, `+slotOf("c.id")+` WHERE c.id = @client AND c.archived_at IS NULL
+			SELECT c.id, ?provider, ?settings::jsonb, ?credentials, `+slotSQL+`, ?now, ?now
+			FROM clients AS c, `+slotOf("c.id")+` WHERE c.id = ?client AND c.archived_at IS NULL
 			ON CONFLICT (client_id) DO UPDATE SET settings = excluded.settings, credentials = excluded.credentials,
 				position = CASE WHEN k.settings = excluded.settings THEN k.position END, updated_at = excluded.updated_at
 			WHERE k.provider = excluded.provider`,

@@ -133,8 +133,8 @@ func Release(ctx context.Context, d *db.DB, l *Lease) error {
 // db.ErrLeaseLost if another process has the lease, or the run has ended.
 func setLease(ctx context.Context, d *db.DB, l *Lease, next any, until time.Time) error {
 	return pg.RunOr(ctx, d, db.ErrLeaseLost, "change the lease of a sync run", pg.SQL(`
-		UPDATE sync_runs SET lease = @next::uuid, leased_until = @until
-		WHERE client_id = @client AND id = @run AND lease = @token AND status = 'running'`, pg.Named{
+		UPDATE sync_runs SET lease = ?next::uuid, leased_until = ?until
+		WHERE client_id = ?client AND id = ?run AND lease = ?token AND status = 'running'`, pg.Named{
 		"client": l.Client, "run": l.Run, "token": l.Token, "next": next, "until": until,
 	}))
 }
@@ -236,5 +236,5 @@ func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure
 
 func readRun(ctx context.Context, d *db.DB, l *Lease) (domain.SyncRun, error) {
 	return pg.Find[domain.SyncRun](ctx, d, l.Run.Noun(),
-		pg.From("sync_runs AS r").Columns(db.SelectSyncRun).Where("r.client_id = ? AND r.id = ?", l.Client, l.Run))
+		pg.From("sync_runs AS r").ColumnExpr(db.SelectSyncRun).Apply(pg.Where("r.client_id = ? AND r.id = ?", l.Client, l.Run)))
 }

@@ -85,8 +85,8 @@ func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 			return err
 		}
 		return pg.Run(ctx, c, "keep the position of a sync run", pg.SQL(`
-			UPDATE sync_runs SET position = @next, stage = @stage, whole = @whole AND from_start, updated_at = @now, deaths = 0
-			WHERE client_id = @client AND id = @run`, pg.Named{
+			UPDATE sync_runs SET position = ?next, stage = ?stage, whole = ?whole AND from_start, updated_at = ?now, deaths = 0
+			WHERE client_id = ?client AND id = ?run`, pg.Named{
 			"client": l.Client, "run": l.Run, "next": page.Next, "stage": stage, "whole": page.Whole, "now": c.At,
 		}))
 	})
@@ -128,16 +128,16 @@ func stageAccounts(
 		WITH merged AS MATERIALIZED (
 			SELECT p.object_id, d.user_id, d.account AS known, coalesce(d.unsettled, false) AS unsettled,
 				CASE WHEN s.object_id IS NOT NULL THEN coalesce(s.account, d.account)
-					WHEN @fromStart::boolean THEN @blank::jsonb ELSE coalesce(d.account, @blank::jsonb) END || p.account::jsonb AS account
-			FROM unnest(@ids::text[], @accounts::text[]) AS p (object_id, account)
-			LEFT JOIN sync_accounts AS s ON s.client_id = @client AND s.object_id = p.object_id
-			LEFT JOIN directory_accounts AS d ON d.client_id = @client AND d.object_id = p.object_id
+					WHEN ?fromStart::boolean THEN ?blank::jsonb ELSE coalesce(d.account, ?blank::jsonb) END || p.account::jsonb AS account
+			FROM unnest(?ids::text[], ?accounts::text[]) AS p (object_id, account)
+			LEFT JOIN sync_accounts AS s ON s.client_id = ?client AND s.object_id = p.object_id
+			LEFT JOIN directory_accounts AS d ON d.client_id = ?client AND d.object_id = p.object_id
 		), named AS MATERIALIZED (
 			SELECT object_id, user_id, known, unsettled, account || `+namesSQL("account")+` AS account FROM merged
 		)
 		INSERT INTO sync_accounts (client_id, object_id, account, phase)
-		SELECT @client, object_id, CASE WHEN same THEN NULL ELSE account END,
-			CASE WHEN same THEN @phaseUnchanged ELSE `+phaseSQL("account", "user_id")+` END
+		SELECT ?client, object_id, CASE WHEN same THEN NULL ELSE account END,
+			CASE WHEN same THEN ?phaseUnchanged ELSE `+phaseSQL("account", "user_id")+` END
 		FROM (SELECT *, coalesce(account = known, false) AND NOT unsettled AS same FROM named) AS m
 		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`,
 		pg.Named{

@@ -40,10 +40,10 @@ func (s *batch) write(ctx context.Context, l *Lease, n int) error {
 		return err
 	}
 	err := pg.Run(ctx, s, "count the accounts of a sync run", pg.SQL(`
-		UPDATE sync_runs SET created = created + @created, updated = updated + @updated, deactivated = deactivated + @deactivated,
-			merged = merged + @merged, skipped = skipped || @skipped::jsonb, updated_at = @now, updated_inactive = updated_inactive + @updatedInactive,
+		UPDATE sync_runs SET created = created + ?created, updated = updated + ?updated, deactivated = deactivated + ?deactivated,
+			merged = merged + ?merged, skipped = skipped || ?skipped::jsonb, updated_at = ?now, updated_inactive = updated_inactive + ?updatedInactive,
 			deaths = 0
-		WHERE client_id = @client AND id = @run`, pg.Named{
+		WHERE client_id = ?client AND id = ?run`, pg.Named{
 		"client": l.Client, "run": l.Run, "created": s.counts.Created,
 		"updated": s.counts.Updated + s.updatedInactive, "deactivated": s.counts.Deactivated,
 		"merged": s.counts.Merged, "updatedInactive": s.updatedInactive, "now": s.At,

@@ -41,8 +41,8 @@ func findingOf(b *db.BreachRow, user domain.UserKey, s *domain.Signal) finding {
 	return out
 }
 
-// findingSQL stores the @findings, with @now as updated_at. The severity and data classes of an exposure are those of
-// the worst finding by @severities or, of two with the same severity, of that with the lesser list of data classes.
+// findingSQL stores the ?findings, with ?now as updated_at. The severity and data classes of an exposure are those of
+// the worst finding by ?severities or, of two with the same severity, of that with the lesser list of data classes.
 // Until an exposure is found, they are those of its resolution, which are the catalogue's. first_seen_at is the
 // earliest time of all signals, and resolved_at the earliest time of the resolutions. So the result does not depend on
 // the order of the signals.
@@ -53,26 +53,26 @@ const findingSQL = `
 		SELECT DISTINCT ON (client_id, user_id, breach_name) client_id, user_id, breach_name, severity, data_classes,
 			NOT resolved AS found, min(at) OVER w AS first_seen_at, min(at) FILTER (WHERE resolved) OVER w AS resolved_at,
 			min(at) FILTER (WHERE NOT resolved) OVER w AS found_at
-		FROM json_to_recordset(@findings::json) AS t (client_id uuid, user_id uuid, breach_name text COLLATE "C",
+		FROM json_to_recordset(?findings::json) AS t (client_id uuid, user_id uuid, breach_name text COLLATE "C",
 			severity text, data_classes text[], at timestamptz, resolved boolean)
 		WINDOW w AS (PARTITION BY client_id, user_id, breach_name)
-		ORDER BY client_id, user_id, breach_name, resolved, array_position(@severities::text[], severity), data_classes
+		ORDER BY client_id, user_id, breach_name, resolved, array_position(?severities::text[], severity), data_classes
 	), stored AS (
 		INSERT INTO exposures AS e
 			(client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, updated_at)
-		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, @now::timestamptz
+		SELECT client_id, user_id, breach_name, severity, data_classes, found, first_seen_at, resolved_at, ?now::timestamptz
 		FROM told
 		ON CONFLICT (client_id, user_id, breach_name) DO UPDATE SET
 			(severity, data_classes) = (
 				SELECT n.severity, n.data_classes
 				FROM (VALUES (excluded.found, excluded.severity, excluded.data_classes), (e.found, e.severity, e.data_classes))
 					AS n (found, severity, data_classes)
-				ORDER BY NOT n.found, array_position(@severities::text[], n.severity), n.data_classes LIMIT 1),
+				ORDER BY NOT n.found, array_position(?severities::text[], n.severity), n.data_classes LIMIT 1),
 			found = e.found OR excluded.found, first_seen_at = least(e.first_seen_at, excluded.first_seen_at),
 			resolved_at = least(e.resolved_at, excluded.resolved_at),
 			updated_at = greatest(e.updated_at, excluded.updated_at)
-		WHERE (NOT excluded.found, array_position(@severities::text[], excluded.severity), excluded.data_classes)
-			< (NOT e.found, array_position(@severities::text[], e.severity), e.data_classes)
+		WHERE (NOT excluded.found, array_position(?severities::text[], excluded.severity), excluded.data_classes)
+			< (NOT e.found, array_position(?severities::text[], e.severity), e.data_classes)
 			OR excluded.first_seen_at < e.first_seen_at OR excluded.resolved_at < coalesce(e.resolved_at, 'infinity')
 		RETURNING client_id, user_id, breach_name, id, resolved_at
 	)
@@ -208,14 +208,14 @@ const storeClassifiedSQL = `
 	WHERE (excluded.classified_at, excluded.classification, coalesce(excluded.mailbox_action, ''))
 		> (k.classified_at, k.classification, coalesce(k.mailbox_action, ''))`
 
-// storeReportedSQL stores, of the @reports, each user's earliest report of a message, with @now as updated_at. It
+// storeReportedSQL stores, of the ?reports, each user's earliest report of a message, with ?now as updated_at. It
 // returns the rows that changed.
 const storeReportedSQL = `
 	INSERT INTO reported_emails AS e
 		(client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 	SELECT DISTINCT ON (client_id, user_id, message_id)
-		client_id, id, user_id, message_id, subject, sender, 'pending', reported_at, @now::timestamptz
-	FROM json_populate_recordset(NULL::reported_emails, @reports::json)
+		client_id, id, user_id, message_id, subject, sender, 'pending', reported_at, ?now::timestamptz
+	FROM json_populate_recordset(NULL::reported_emails, ?reports::json)
 	ORDER BY client_id, user_id, message_id, reported_at, subject, sender
 	ON CONFLICT (client_id, user_id, message_id) DO UPDATE SET
 		(subject, sender, reported_at) = (excluded.subject, excluded.sender, excluded.reported_at),
@@ -223,10 +223,10 @@ const storeReportedSQL = `
 	WHERE (excluded.reported_at, excluded.subject, excluded.sender) < (e.reported_at, e.subject, e.sender)
 	RETURNING client_id AS client, user_id AS "user", id, xmax = 0 AS new`
 
-// classifySQL sets the classification of the reports of the @messages to the latest one for their client or for all
-// clients, with @now as updated_at. It returns the reports that changed, without those of archived clients.
+// classifySQL sets the classification of the reports of the ?messages to the latest one for their client or for all
+// clients, with ?now as updated_at. It returns the reports that changed, without those of archived clients.
 const classifySQL = `
-	UPDATE reported_emails AS e SET updated_at = greatest(e.updated_at, @now::timestamptz),
+	UPDATE reported_emails AS e SET updated_at = greatest(e.updated_at, ?now::timestamptz),
 		(classification, mailbox_action, classified_at) = (k.classification, k.mailbox_action, k.classified_at)
 	FROM reported_emails AS r JOIN clients AS c ON c.id = r.client_id AND c.archived_at IS NULL
 	CROSS JOIN LATERAL (
@@ -234,7 +234,7 @@ const classifySQL = `
 		WHERE message_id = r.message_id AND client_id IN (r.client_id, '00000000-0000-0000-0000-000000000000')
 		ORDER BY classified_at DESC, classification DESC, mailbox_action DESC NULLS LAST LIMIT 1
 	) AS k
-	WHERE r.message_id = ANY(@messages::text[]) AND e.client_id = r.client_id AND e.id = r.id
+	WHERE r.message_id = ANY(?messages::text[]) AND e.client_id = r.client_id AND e.id = r.id
 		AND (k.classified_at, k.classification, coalesce(k.mailbox_action, '')) >
 			(coalesce(e.classified_at, '-infinity'), e.classification, coalesce(e.mailbox_action, ''))
 	RETURNING e.client_id AS client, e.user_id AS "user", e.id, false AS new`

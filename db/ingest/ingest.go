@@ -225,11 +225,11 @@ func enterSignals(ctx context.Context, c *db.Change, batch []domain.Signal, resu
 	entered, err := pg.All[enteredRow](ctx, c, "enter signals", pg.SQL(`
 		WITH entered AS (
 			INSERT INTO signals (id, type, at, taken_at)
-			SELECT id, type, at, @now::timestamptz FROM unnest(@ids::text[], @types::text[], @times::timestamptz[]) AS s (id, type, at)
+			SELECT id, type, at, ?now::timestamptz FROM unnest(?ids::text[], ?types::text[], ?times::timestamptz[]) AS s (id, type, at)
 			ON CONFLICT (id) DO NOTHING RETURNING id
 		)
 		SELECT id, true AS new FROM entered
-		UNION ALL SELECT id, false FROM signals WHERE id = ANY(@refused::text[])`,
+		UNION ALL SELECT id, false FROM signals WHERE id = ANY(?refused::text[])`,
 		pg.Named{
 			"ids": ids, "types": types, "times": times, "now": c.At, "refused": slices.Collect(maps.Keys(refused)),
 		}))

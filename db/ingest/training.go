@@ -22,8 +22,8 @@ type courseEvent struct {
 // is after all assigned courses.
 const unassignedPosition = 1_000_000
 
-// completeSQL completes courses of locked users. The completions are the rows of the arrays @clients, @users, @courses
-// and @times. A course that was not assigned is assigned and completed at once.
+// completeSQL completes courses of locked users. The completions are the rows of the arrays ?clients, ?users, ?courses
+// and ?times. A course that was not assigned is assigned and completed at once.
 //
 // A completion after which the renewal time has already passed does not complete an open round (decisions 7.1). A round
 // after the first accepts completions from its assignment on or, if that is earlier, from the day on which the renewal
@@ -33,8 +33,8 @@ const completeSQL = `
 	WITH due AS MATERIALIZED (
 		SELECT DISTINCT ON (t.client_id, t.user_id, t.course_id) t.client_id, t.user_id, t.course_id, t.at, last.round,
 			last.completed_at IS NULL AS first, last.completed_at = last.assigned_at AND last.round = 1 AS unassigned,
-			last.completed_at IS NULL AND coalesce(last.due_on < @today::date, false) AS overdue
-		FROM unnest(@clients::uuid[], @users::uuid[], @courses::uuid[], @times::timestamptz[]) AS t (client_id, user_id, course_id, at)
+			last.completed_at IS NULL AND coalesce(last.due_on < ?today::date, false) AS overdue
+		FROM unnest(?clients::uuid[], ?users::uuid[], ?courses::uuid[], ?times::timestamptz[]) AS t (client_id, user_id, course_id, at)
 		JOIN users AS u ON u.client_id = t.client_id AND u.id = t.user_id
 		JOIN courses AS c ON c.id = t.course_id
 		LEFT JOIN LATERAL (
@@ -48,10 +48,10 @@ const completeSQL = `
 			AND (coalesce(last.round, 1) = 1 OR t.at >= least(last.assigned_at,
 				(before.completed_at + make_interval(months => nullif(c.renewal_months, 0)))::date))
 			AND NOT (last.round IS NOT NULL AND last.completed_at IS NULL AND c.renewal_months > 0
-				AND (t.at + make_interval(months => c.renewal_months))::date <= @today::date)
+				AND (t.at + make_interval(months => c.renewal_months))::date <= ?today::date)
 		ORDER BY t.client_id, t.user_id, t.course_id, t.at DESC
 	), completed AS (
-		UPDATE assignments AS a SET completed_at = due.at, updated_at = @now::timestamptz,
+		UPDATE assignments AS a SET completed_at = due.at, updated_at = ?now::timestamptz,
 			assigned_at = CASE WHEN due.unassigned THEN due.at ELSE a.assigned_at END,
 			due_on = CASE WHEN due.unassigned THEN due.at::date ELSE a.due_on END
 		FROM due
@@ -60,12 +60,12 @@ const completeSQL = `
 		INSERT INTO assignments (client_id, user_id, course_id, direct, position, assigned_at, due_on, completed_at, given_at)
 		SELECT due.client_id, due.user_id, due.course_id, true,
 			coalesce((SELECT min(position) FROM program_courses
-				WHERE client_id = due.client_id AND course_id = due.course_id), @unassignedPosition::integer),
-			due.at, due.at::date, due.at, @now::timestamptz
+				WHERE client_id = due.client_id AND course_id = due.course_id), ?unassignedPosition::integer),
+			due.at, due.at::date, due.at, ?now::timestamptz
 		FROM due WHERE due.round IS NULL
 		RETURNING client_id, user_id, course_id, position
 	), behind AS ( -- the courses after a new one, whose places change
-		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, @now::timestamptz)
+		UPDATE assignments AS a SET updated_at = greatest(a.updated_at, ?now::timestamptz)
 		FROM (
 			SELECT DISTINCT ON (client_id, user_id) client_id, user_id, position, course_id FROM given
 			ORDER BY client_id, user_id, position, course_id
@@ -109,7 +109,7 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 	return err
 }
 
-// courseArrays returns events as the parameters @clients, @users, @courses and @times.
+// courseArrays returns events as the parameters ?clients, ?users, ?courses and ?times.
 func courseArrays(list []courseEvent) pg.Named {
 	clients, users := db.KeyArrays(pg.MapRows(list, func(l *courseEvent) domain.UserKey { return l.user }))
 	return pg.Named{
@@ -127,7 +127,7 @@ func startCourses(ctx context.Context, c *db.Change, list []courseEvent) error {
 	return pg.Run(ctx, c, "start courses", pg.SQL(`
 		WITH begun AS (
 			SELECT a.client_id, a.user_id, a.course_id, a.round, min(t.at) AS at
-			FROM unnest(@clients::uuid[], @users::uuid[], @courses::uuid[], @times::timestamptz[]) AS t (client_id, user_id, course_id, at)
+			FROM unnest(?clients::uuid[], ?users::uuid[], ?courses::uuid[], ?times::timestamptz[]) AS t (client_id, user_id, course_id, at)
 			JOIN assignments AS a USING (client_id, user_id, course_id)
 			JOIN courses AS c ON c.id = a.course_id
 			LEFT JOIN assignments AS before ON before.client_id = a.client_id AND before.user_id = a.user_id
@@ -177,18 +177,18 @@ type lockedPolicy struct {
 }
 
 // showsSQL is the condition that a signature, alias s, is visible: it is of the current version of a policy, alias p,
-// that requires signatures, and has not expired @now.
+// that requires signatures, and has not expired ?now.
 const showsSQL = `p.client_id = s.client_id AND p.id = s.policy_id AND p.version = s.version
 	AND p.requires_acknowledgment AND p.archived_at IS NULL
-	AND s.signed_at > @now::timestamptz - make_interval(days => p.renewal_period_days)`
+	AND s.signed_at > ?now::timestamptz - make_interval(days => p.renewal_period_days)`
 
-// signSQL stores the signatures in the arrays @clients, @users, @policies, @versions and @times, and returns the new
+// signSQL stores the signatures in the arrays ?clients, ?users, ?policies, ?versions and ?times, and returns the new
 // ones that are visible (showsSQL). The counts of their policies become stale.
 const signSQL = `
 	WITH signed AS (
 		INSERT INTO policy_signatures AS s (client_id, policy_id, version, user_id, signed_at, recorded_at)
-		SELECT client_id, policy_id, version, user_id, max(at), @now::timestamptz
-		FROM unnest(@clients::uuid[], @users::uuid[], @policies::uuid[], @versions::integer[], @times::timestamptz[])
+		SELECT client_id, policy_id, version, user_id, max(at), ?now::timestamptz
+		FROM unnest(?clients::uuid[], ?users::uuid[], ?policies::uuid[], ?versions::integer[], ?times::timestamptz[])
 			AS t (client_id, user_id, policy_id, version, at)
 		GROUP BY client_id, policy_id, version, user_id
 		ON CONFLICT (client_id, policy_id, version, user_id)
@@ -198,7 +198,7 @@ const signSQL = `
 	), shown AS (
 		SELECT s.* FROM signed AS s JOIN policies AS p ON ` + showsSQL + `
 	), changed AS (
-		UPDATE policies AS p SET updated_at = greatest(p.updated_at, @now::timestamptz), counted_until = '-infinity'
+		UPDATE policies AS p SET updated_at = greatest(p.updated_at, ?now::timestamptz), counted_until = '-infinity'
 		FROM (SELECT DISTINCT client_id, policy_id FROM shown) AS s
 		WHERE p.client_id = s.client_id AND p.id = s.policy_id
 	)
@@ -243,11 +243,11 @@ func publishPolicies(ctx context.Context, c *db.Change, list []publication) erro
 	shown, err := pg.All[shownSignature](ctx, c, "publish policies", pg.SQL(`
 		WITH published AS (
 			UPDATE policies AS p SET version = p.version + t.versions, reviewed_at = greatest(p.reviewed_at, t.at),
-				published_at = greatest(p.updated_at, @now::timestamptz), updated_at = greatest(p.updated_at, @now::timestamptz),
+				published_at = greatest(p.updated_at, ?now::timestamptz), updated_at = greatest(p.updated_at, ?now::timestamptz),
 				counted_until = '-infinity'
 			FROM (
 				SELECT client_id, id, count(*) AS versions, max(at) AS at
-				FROM unnest(@clients::uuid[], @policies::uuid[], @times::timestamptz[]) AS t (client_id, id, at) GROUP BY client_id, id
+				FROM unnest(?clients::uuid[], ?policies::uuid[], ?times::timestamptz[]) AS t (client_id, id, at) GROUP BY client_id, id
 			) AS t WHERE p.client_id = t.client_id AND p.id = t.id RETURNING p.*
 		)
 		SELECT s.client_id AS client, s.user_id AS "user", s.policy_id

@@ -229,21 +229,21 @@ func (m *Move) transfer(ctx context.Context, c cellPair) error {
 // old cell does not serve the partner, and errServedByNew if the new cell serves it or moves it to a third cell.
 func (m *Move) start(ctx context.Context, c cellPair) error {
 	err := pg.RunOr(ctx, m.From, errNotServedByOld, "note that the partner moves", pg.SQL(`
-		INSERT INTO moves AS m (partner_id, step, cell, public_url) VALUES (@partner, @copying, @cell, @publicURL)
+		INSERT INTO moves AS m (partner_id, step, cell, public_url) VALUES (?partner, ?copying, ?cell, ?publicURL)
 		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, public_url = excluded.public_url,
 			held_until = NULL, moved_at = NULL, keep_until = NULL,
 			began_at = CASE WHEN m.step = excluded.step THEN m.began_at ELSE now() END
-		WHERE m.step IN (@copying, @active)`, pg.Named{
+		WHERE m.step IN (?copying, ?active)`, pg.Named{
 		"partner": m.Partner, "copying": Copying, "cell": c.to.Code(), "publicURL": c.publicURL, "active": Active,
 	}))
 	if err != nil {
 		return err
 	}
 	err = pg.RunOr(ctx, m.To, errServedByNew, "note that the partner arrives", pg.SQL(`
-		INSERT INTO moves AS m (partner_id, step, cell) VALUES (@partner, @arriving, @cell)
+		INSERT INTO moves AS m (partner_id, step, cell) VALUES (?partner, ?arriving, ?cell)
 		ON CONFLICT (partner_id) DO UPDATE SET step = excluded.step, cell = excluded.cell, began_at = now(),
 			held_until = NULL, moved_at = NULL, keep_until = NULL
-		WHERE m.step IN (@arriving, @detached, @cleaned)`, pg.Named{
+		WHERE m.step IN (?arriving, ?detached, ?cleaned)`, pg.Named{
 		"partner": m.Partner, "arriving": Arriving, "cell": c.from.Code(), "detached": Detached, "cleaned": Cleaned,
 	}))
 	if err != nil {

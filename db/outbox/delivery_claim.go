@@ -200,7 +200,7 @@ func withinAccess(client string) string {
 // lease leases the due deliveries of places, adds them to claim, and sets Left: the next claim finds out. It drops
 // deliveries that waited while their subscription was not active, and those of clients that are archived or no longer
 // within its access: a retry must not show data that the key cannot read. The planner must know the LIMITs, so they are
-// parameters; @total is one only for it, and leaves nothing out.
+// parameters; ?total is one only for it, and leaves nothing out.
 func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, places []Places, claim *Claim) error {
 	var ids []domain.WebhookID
 	var counts []int
@@ -224,18 +224,18 @@ func lease(ctx context.Context, d *db.DB, now time.Time, life time.Duration, pla
 					WHEN NOT EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND c.archived_at IS NULL)
 						THEN 'the client was archived'
 				END AS reason
-			FROM unnest(@ids::uuid[], @counts::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id
+			FROM unnest(?ids::uuid[], ?counts::integer[]) AS p (id, n) JOIN webhooks AS w ON w.id = p.id
 			JOIN api_keys AS k ON k.id = w.key_id CROSS JOIN LATERAL (
 				SELECT d.webhook_id, d.id, d.client_id, d.number, d.queued_at, d.due_at FROM webhook_deliveries AS d
-				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= @now
-				ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED
+				WHERE d.webhook_id = p.id AND d.status = 'waiting' AND d.due_at <= ?now
+				ORDER BY d.due_at LIMIT ?most FOR UPDATE SKIP LOCKED
 			) AS d
 		), chosen AS MATERIALIZED (
-			SELECT webhook_id, id, reason FROM due WHERE turn <= n LIMIT @total
+			SELECT webhook_id, id, reason FROM due WHERE turn <= n LIMIT ?total
 		)
 		UPDATE webhook_deliveries AS d SET
 			status = CASE WHEN c.reason IS NULL THEN 'waiting' ELSE 'dropped' END, reason = c.reason,
-			lease = CASE WHEN c.reason IS NULL THEN @lease::uuid END, due_at = @until
+			lease = CASE WHEN c.reason IS NULL THEN ?lease::uuid END, due_at = ?until
 		FROM chosen AS c WHERE d.webhook_id = c.webhook_id AND d.id = c.id
 		RETURNING d.webhook_id, d.id, d.partner_id, d.position, d.event_id, d.first_try_at, d.lease, c.reason IS NULL AS kept, (
 			SELECT count(*) FROM jsonb_array_elements(d.tries) AS t WHERE (t ->> 'at')::timestamptz >= d.first_try_at

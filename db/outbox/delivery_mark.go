@@ -100,8 +100,8 @@ func markTries(ctx context.Context, d *db.DB, marks []DeliveryMark) ([]domain.De
 	return pg.All[domain.DeliveryID](ctx, d, "mark deliveries", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = m.status, reason = m.reason, due_at = m.due_at, lease = NULL,
 			first_try_at = coalesce(d.first_try_at, m.at),
-			tries = CASE WHEN jsonb_array_length(d.tries) < @keptTries THEN d.tries ELSE d.tries - 0 END || m.try::jsonb
-		FROM unnest(@webhooks::uuid[], @ids::uuid[], @tokens::uuid[], @statuses::text[], @reasons::text[], @tries::text[], @dues::timestamptz[], @ats::timestamptz[])
+			tries = CASE WHEN jsonb_array_length(d.tries) < ?keptTries THEN d.tries ELSE d.tries - 0 END || m.try::jsonb
+		FROM unnest(?webhooks::uuid[], ?ids::uuid[], ?tokens::uuid[], ?statuses::text[], ?reasons::text[], ?tries::text[], ?dues::timestamptz[], ?ats::timestamptz[])
 			AS m (webhook_id, id, lease, status, reason, try, due_at, at)
 		WHERE d.webhook_id = m.webhook_id AND d.id = m.id AND d.lease = m.lease AND d.status = 'waiting'
 		RETURNING d.id`, pg.Named{
@@ -166,26 +166,26 @@ func noteOutcomes(
 		WITH seen AS (
 			SELECT o.id, w.partner_id, w.url, w.status, o.succeeded_at, o.gone,
 				-- A time ahead of the clock, which was set back, was before this success.
-				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at OR w.failing_since > @now AND o.succeeded_at IS NOT NULL) IS NOT TRUE
+				coalesce(CASE WHEN (w.failing_since <= o.succeeded_at OR w.failing_since > ?now AND o.succeeded_at IS NOT NULL) IS NOT TRUE
 						THEN w.failing_since END, -- no success ended it
 					-- a failure before the last success does not count
-					CASE WHEN (o.failed_at <= w.last_delivery_at AND w.last_delivery_at <= @now) IS NOT TRUE THEN o.failed_at END) AS failing_since
-			FROM unnest(@ids::uuid[], @succeeded::timestamptz[], @failed::timestamptz[], @gone::boolean[])
+					CASE WHEN (o.failed_at <= w.last_delivery_at AND w.last_delivery_at <= ?now) IS NOT TRUE THEN o.failed_at END) AS failing_since
+			FROM unnest(?ids::uuid[], ?succeeded::timestamptz[], ?failed::timestamptz[], ?gone::boolean[])
 				AS o (id, succeeded_at, failed_at, gone) JOIN webhooks AS w ON w.id = o.id
 		), judged AS (
-			SELECT *, id || ' ' || extract(epoch FROM coalesce(failing_since, @now)) AS cause,
-				status = 'active' AND (gone OR failing_since <= @latestToDisable) IS TRUE AS disabled FROM seen
+			SELECT *, id || ' ' || extract(epoch FROM coalesce(failing_since, ?now)) AS cause,
+				status = 'active' AND (gone OR failing_since <= ?latestToDisable) IS TRUE AS disabled FROM seen
 		), noted AS (
 			UPDATE webhooks AS w SET last_delivery_at = greatest(w.last_delivery_at, j.succeeded_at),
 				failing_since = j.failing_since,
 				status = CASE WHEN j.disabled THEN 'disabled' ELSE w.status END,
-				disabled_reason = CASE WHEN NOT j.disabled THEN w.disabled_reason WHEN j.gone THEN @goneReason ELSE @failuresReason END,
-				updated_at = CASE WHEN j.disabled THEN greatest(w.updated_at, @now) ELSE w.updated_at END
+				disabled_reason = CASE WHEN NOT j.disabled THEN w.disabled_reason WHEN j.gone THEN ?goneReason ELSE ?failuresReason END,
+				updated_at = CASE WHEN j.disabled THEN greatest(w.updated_at, ?now) ELSE w.updated_at END
 			FROM judged AS j WHERE w.id = j.id
 		)
-		SELECT id, partner_id AS partner, url, coalesce(failing_since, @now) AS since, disabled, gone, cause FROM judged AS j
-		WHERE disabled OR status = 'active' AND failing_since <= @latestToMail AND NOT EXISTS (
-			SELECT FROM partner_mails AS m WHERE m.partner_id = j.partner_id AND m.kind = @failingMail AND m.cause = j.cause)`,
+		SELECT id, partner_id AS partner, url, coalesce(failing_since, ?now) AS since, disabled, gone, cause FROM judged AS j
+		WHERE disabled OR status = 'active' AND failing_since <= ?latestToMail AND NOT EXISTS (
+			SELECT FROM partner_mails AS m WHERE m.partner_id = j.partner_id AND m.kind = ?failingMail AND m.cause = j.cause)`,
 		pg.Named{
 			"ids": ids, "succeeded": succeeded, "failed": failed, "gone": gone, "now": c.At,
 			"latestToDisable": toDisable, "latestToMail": toMail,

@@ -56,14 +56,14 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 	steps := n + deliverySteps
 	visited, err := pg.All[waitingWebhook](ctx, d, "look for deliveries", pg.SQL(`
 		WITH RECURSIVE walk (webhook_id, due_at, step, found, wrapped) AS (
-			SELECT @at::uuid, NULL::timestamptz, 0, 0, @wrapped::boolean
+			SELECT ?at::uuid, NULL::timestamptz, 0, 0, ?wrapped::boolean
 			UNION ALL
-			SELECT f.webhook_id, f.due_at, w.step + 1, w.found + (f.due_at <= @now::timestamptz)::integer, f.wrapped
-			FROM walk AS w CROSS JOIN LATERAL `+nextInTurn("webhook_deliveries", "webhook_id", "o.status = 'waiting'", "@began::uuid")+`
-			WHERE w.step < @steps::integer AND w.found < @n::integer
+			SELECT f.webhook_id, f.due_at, w.step + 1, w.found + (f.due_at <= ?now::timestamptz)::integer, f.wrapped
+			FROM walk AS w CROSS JOIN LATERAL `+nextInTurn("webhook_deliveries", "webhook_id", "o.status = 'waiting'", "?began::uuid")+`
+			WHERE w.step < ?steps::integer AND w.found < ?n::integer
 		)
 		SELECT w.id, w.failing_since IS NOT NULL AS failing, walk.due_at, leased.under_way, walk.wrapped, walk.step, walk.found,
-			(w.partner_id IN (`+db.SuspendedPartners+`) OR w.status = 'active' AND k.revoked_at IS NULL AND k.expires_at <= @now) IS TRUE AS held,
+			(w.partner_id IN (`+db.SuspendedPartners+`) OR w.status = 'active' AND k.revoked_at IS NULL AND k.expires_at <= ?now) IS TRUE AS held,
 			CASE WHEN w.status = 'paused' THEN 'the subscription was paused'
 				WHEN k.revoked_at IS NOT NULL THEN 'the API key of the subscription was revoked'
 				WHEN w.status = 'disabled' AND w.disabled_reason = 'key_expired' THEN 'the API key of the subscription has expired'
@@ -72,8 +72,8 @@ func (r *round) next(ctx context.Context, d *db.DB, n int, now time.Time) ([]wai
 		FROM walk JOIN webhooks AS w ON w.id = walk.webhook_id JOIN api_keys AS k ON k.id = w.key_id
 		CROSS JOIN LATERAL (
 			SELECT count(*) AS under_way FROM (
-				SELECT 1 FROM webhook_deliveries AS d WHERE walk.due_at <= @now
-					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > @now LIMIT @maxConcurrentTries
+				SELECT 1 FROM webhook_deliveries AS d WHERE walk.due_at <= ?now
+					AND d.webhook_id = w.id AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > ?now LIMIT ?maxConcurrentTries
 			) AS l
 		) AS leased
 		WHERE walk.step > 0 ORDER BY walk.step`, pg.Named{

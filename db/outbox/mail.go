@@ -26,21 +26,21 @@ type mailRow struct {
 // unwanted is the reason why a mail has become pointless since it was requested, or empty.
 const selectMail = `r.client_id AS client, r.id, r.type, coalesce(r.due_at, r.created_at) AS due_at,
 	coalesce(i.email, o.email, u.email, '') AS "to", u.id AS "user", coalesce(u.first_name, o.name, '') AS name,
-	` + db.FullName + ` AS full_name, coalesce(u.preferred_language, @english) AS language,
-	c.name AS client_name, p.name AS partner_name, coalesce(i.id, @none) AS invite, coalesce(i.role, '') AS invite_role,
-	coalesce(i.expires_at, @never) AS expires_at, coalesce(y.id, @none) AS policy, coalesce(y.title, '') AS policy_title,
-	coalesce(k.id, @none) AS course, coalesce(k.titles->>u.preferred_language, k.title, '') AS course_title, a.due_on,
-	coalesce(r.report_id, @none) AS report, w.enabled, r.round, r.result_id, r.breach_name,
+	` + db.FullName + ` AS full_name, coalesce(u.preferred_language, ?english) AS language,
+	c.name AS client_name, p.name AS partner_name, coalesce(i.id, ?none) AS invite, coalesce(i.role, '') AS invite_role,
+	coalesce(i.expires_at, ?never) AS expires_at, coalesce(y.id, ?none) AS policy, coalesce(y.title, '') AS policy_title,
+	coalesce(k.id, ?none) AS course, coalesce(k.titles->>u.preferred_language, k.title, '') AS course_title, a.due_on,
+	coalesce(r.report_id, ?none) AS report, w.enabled, r.round, r.result_id, r.breach_name,
 	CASE
 		WHEN c.archived_at IS NOT NULL THEN 'the client is archived'
-		WHEN r.type = @adminInvite AND i.accepted_at IS NOT NULL THEN 'the invite was accepted'
-		WHEN r.type = @adminInvite AND i.expires_at <= @now THEN 'the invite has expired'
-		WHEN r.type <> @adminInvite AND u.status <> 'active' THEN 'the user is inactive'
-		WHEN r.type = @policyReminder AND (y.id IS NULL OR y.archived_at IS NOT NULL) THEN 'the policy is archived'
+		WHEN r.type = ?adminInvite AND i.accepted_at IS NOT NULL THEN 'the invite was accepted'
+		WHEN r.type = ?adminInvite AND i.expires_at <= ?now THEN 'the invite has expired'
+		WHEN r.type <> ?adminInvite AND u.status <> 'active' THEN 'the user is inactive'
+		WHEN r.type = ?policyReminder AND (y.id IS NULL OR y.archived_at IS NOT NULL) THEN 'the policy is archived'
 		WHEN s.signed_at IS NOT NULL THEN 'the policy is signed'
-		WHEN r.type = @trainingInvite AND a.due_on IS NULL THEN 'the course is not open'
-		WHEN r.type = @exposureNotice AND NOT c.dark_web_monitoring THEN 'the client has no Dark Web Monitoring'
-		WHEN r.type = @monthlyReport AND o.id IS NULL THEN 'the admin was removed'
+		WHEN r.type = ?trainingInvite AND a.due_on IS NULL THEN 'the course is not open'
+		WHEN r.type = ?exposureNotice AND NOT c.dark_web_monitoring THEN 'the client has no Dark Web Monitoring'
+		WHEN r.type = ?monthlyReport AND o.id IS NULL THEN 'the admin was removed'
 		ELSE ''
 	END AS unwanted`
 
@@ -62,14 +62,14 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 				ORDER BY k.email = coalesce(i.email, o.email) DESC, k.created_at, k.id LIMIT 1))
 		LEFT JOIN policies AS y ON y.client_id = r.client_id AND y.id = r.policy_id
 		LEFT JOIN policy_signatures AS s ON s.client_id = y.client_id AND s.policy_id = y.id AND s.version = y.version
-			AND s.user_id = r.user_id AND s.signed_at > @now::timestamptz - make_interval(days => y.renewal_period_days)
+			AND s.user_id = r.user_id AND s.signed_at > ?now::timestamptz - make_interval(days => y.renewal_period_days)
 		LEFT JOIN courses AS k ON k.id = r.course_id
 		LEFT JOIN LATERAL (
 			SELECT due_on FROM assignments
 			WHERE client_id = r.client_id AND user_id = r.user_id AND course_id = r.course_id AND completed_at IS NULL
 			ORDER BY round DESC LIMIT 1
 		) AS a ON true
-		WHERE r.client_id = @client AND r.id = @id`, pg.Named{
+		WHERE r.client_id = ?client AND r.id = ?id`, pg.Named{
 		"client": client, "id": id, "now": d.Now(), "english": domain.English, "none": uuid.Nil, "never": time.Time{},
 		"adminInvite": domain.AdminInviteMail, "policyReminder": domain.PolicyReminder, "trainingInvite": domain.TrainingInvite,
 		"exposureNotice": domain.ExposureNotice, "monthlyReport": domain.MonthlyReportMail,

@@ -22,7 +22,7 @@ type FailedMail struct {
 	Failure  string
 }
 
-// failedMails selects the mails that were given up since @since and, unless @ids is NULL, have one of these ids. It
+// failedMails selects the mails that were given up since ?since and, unless ?ids is NULL, have one of these ids. It
 // leaves out cancelled mails.
 const failedMails = `
 	SELECT r.client_id, r.id::text AS id, r.type, coalesce(i.email, a.email, u.email, '') AS recipient, r.failed_at, r.failure
@@ -30,21 +30,21 @@ const failedMails = `
 	LEFT JOIN admin_invites AS i ON i.client_id = r.client_id AND i.id = r.invite_id
 	LEFT JOIN admins AS a ON a.client_id = r.client_id AND a.id = r.admin_id
 	LEFT JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
-	WHERE r.failed_at >= @since AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))
+	WHERE r.failed_at >= ?since AND (?ids::uuid[] IS NULL OR r.id = ANY(?ids::uuid[]))
 	UNION ALL
 	SELECT r.client_id, r.id::text, 'phishing', u.email, r.failed_at, r.failure
 	FROM phishing_results AS r
 	JOIN users AS u ON u.client_id = r.client_id AND u.id = r.user_id
-	WHERE r.failed_at >= @since AND r.failure <> '` + domain.FailureCancelled + `' AND (@ids::uuid[] IS NULL OR r.id = ANY(@ids::uuid[]))
+	WHERE r.failed_at >= ?since AND r.failure <> '` + domain.FailureCancelled + `' AND (?ids::uuid[] IS NULL OR r.id = ANY(?ids::uuid[]))
 	UNION ALL
 	SELECT NULL, id::text, kind, recipient, failed_at, failure
 	FROM partner_mails
-	WHERE failed_at >= @since AND (@ids::uuid[] IS NULL OR id = ANY(@ids::uuid[]))`
+	WHERE failed_at >= ?since AND (?ids::uuid[] IS NULL OR id = ANY(?ids::uuid[]))`
 
 // FailedMails lists at most limit mails that were given up since a time, the oldest failure first.
 func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
 	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
-		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT @limit",
+		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT ?limit",
 		pg.Named{"since": since, "ids": []string(nil) /* any */, "limit": limit}))
 }
 
@@ -55,14 +55,14 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.ResultLocks)
 		mails, err = pg.All[FailedMail](ctx, c, "retry failed mails", pg.SQL(`
-			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT @limit),
+			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT ?limit),
 			requests AS (
 				UPDATE mail_requests AS r SET failed_at = NULL, failure = NULL FROM chosen AS c
 				WHERE c.type <> 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
-				RETURNING r.client_id, r.id, 'mail' AS kind, CASE WHEN r.type IN (@welcomeMail, @adminInviteMail) THEN 1 ELSE 2 END AS urgency
+				RETURNING r.client_id, r.id, 'mail' AS kind, CASE WHEN r.type IN (?welcomeMail, ?adminInviteMail) THEN 1 ELSE 2 END AS urgency
 			), results AS (
 				UPDATE phishing_results AS r SET failed_at = NULL, failure = NULL, status = 'scheduled',
-					updated_at = greatest(r.updated_at, @now)
+					updated_at = greatest(r.updated_at, ?now)
 				FROM chosen AS c
 				WHERE c.type = 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
 				RETURNING r.client_id, r.id, 'simulation', 2
@@ -72,11 +72,11 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 				RETURNING r.partner_id, r.id, 'partner', 2
 			), queued AS (
 				INSERT INTO outbox (client_id, id, kind, urgency, due_at, maybe_sent)
-				SELECT *, @now::timestamptz, true FROM (
+				SELECT *, ?now::timestamptz, true FROM (
 					SELECT * FROM requests UNION ALL SELECT * FROM results UNION ALL SELECT * FROM partners) AS r
 				RETURNING id
 			), notified AS (
-				SELECT pg_notify(@outboxChannel, '') FROM queued LIMIT 1
+				SELECT pg_notify(?outboxChannel, '') FROM queued LIMIT 1
 			)
 			SELECT c.* FROM chosen AS c LEFT JOIN notified ON true -- it runs only if it is read
 			WHERE c.id::uuid IN (SELECT id FROM queued)

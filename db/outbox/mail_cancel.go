@@ -18,7 +18,7 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 	}
 	// A second statement, to see rows that were committed while the first one waited for locks.
 	rows, err := pg.All[db.ResultRow](ctx, c, "read results", pg.Rows[db.ResultRow]().
-		Where("r.client_id = ? AND r.id = ANY(?::uuid[])", t.ID, pg.IDs(ids)).OrderBy("r.id"))
+		Apply(pg.Where("r.client_id = ? AND r.id = ANY(?::uuid[])", t.ID, pg.IDs(ids))).OrderExpr("r.id"))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 	marked, err := pg.All[domain.ResultID](ctx, c, "cancel simulated mails", pg.SQL(`
 		WITH unsent AS MATERIALIZED (
 			SELECT client_id, id FROM outbox
-			WHERE client_id = @client AND id = ANY(@ids::uuid[]) AND kind = @simulatedMail AND lease IS NULL AND NOT maybe_sent
+			WHERE client_id = ?client AND id = ANY(?ids::uuid[]) AND kind = ?simulatedMail AND lease IS NULL AND NOT maybe_sent
 			ORDER BY id FOR UPDATE
 		), removed AS (
 			DELETE FROM outbox AS o USING unsent AS u WHERE o.client_id = u.client_id AND o.id = u.id
@@ -52,8 +52,8 @@ func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 			SELECT r.client_id, r.id FROM phishing_results AS r JOIN removed USING (client_id, id)
 			ORDER BY r.id FOR NO KEY UPDATE OF r
 		)
-		UPDATE phishing_results AS r SET status = @failed, failed_at = @now, failure = @cancelled,
-			updated_at = greatest(r.updated_at, @now)
+		UPDATE phishing_results AS r SET status = ?failed, failed_at = ?now, failure = ?cancelled,
+			updated_at = greatest(r.updated_at, ?now)
 		FROM locked AS l WHERE r.client_id = l.client_id AND r.id = l.id
 		RETURNING r.id`, pg.Named{
 		"client": t.ID, "ids": pg.IDs(ids), "simulatedMail": db.SimulatedMail, "failed": domain.ResultFailed,

@@ -101,18 +101,18 @@ func leaseMails(
 		WITH due AS (
 			SELECT t.client_id, t.urgency, t.place, o.id,
 				row_number() OVER (PARTITION BY t.client_id, t.urgency ORDER BY o.due_at, o.id) AS turn
-			FROM unnest(@clients::uuid[], @urgencies::integer[]) WITH ORDINALITY AS t (client_id, urgency, place) CROSS JOIN LATERAL (
+			FROM unnest(?clients::uuid[], ?urgencies::integer[]) WITH ORDINALITY AS t (client_id, urgency, place) CROSS JOIN LATERAL (
 				SELECT id, due_at FROM outbox AS m
-				WHERE client_id = t.client_id AND urgency = t.urgency AND due_at <= @now::timestamptz
-					AND (@trusted::boolean OR m.kind <> 'simulation' OR NOT EXISTS (SELECT FROM phishing_results AS r
+				WHERE client_id = t.client_id AND urgency = t.urgency AND due_at <= ?now::timestamptz
+					AND (?trusted::boolean OR m.kind <> 'simulation' OR NOT EXISTS (SELECT FROM phishing_results AS r
 						WHERE r.client_id = m.client_id AND r.id = m.id AND r.send_at > r.created_at))
-				ORDER BY due_at LIMIT CASE t.urgency WHEN 1 THEN @urgentShare::integer ELSE @otherShare::integer END FOR UPDATE SKIP LOCKED
+				ORDER BY due_at LIMIT CASE t.urgency WHEN 1 THEN ?urgentShare::integer ELSE ?otherShare::integer END FOR UPDATE SKIP LOCKED
 			) AS o
 			WHERE t.client_id NOT IN (`+db.SuspendedSenders+`)
 		), chosen AS MATERIALIZED (
-			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT @n::integer
+			SELECT client_id, id FROM due ORDER BY urgency, turn, place LIMIT ?n::integer
 		)
-		UPDATE outbox AS o SET lease = @lease::uuid, due_at = @until::timestamptz,
+		UPDATE outbox AS o SET lease = ?lease::uuid, due_at = ?until::timestamptz,
 			maybe_sent = o.maybe_sent OR o.lease IS NOT NULL -- the former holder of an expired lease may have sent it
 		FROM chosen
 		WHERE o.client_id = chosen.client_id AND o.id = chosen.id
@@ -156,9 +156,9 @@ type Requeue struct {
 // RequeueMail gives a lease back, stores q, and forgets a scan. It returns db.ErrLeaseLost if the lease is lost.
 func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 	return pg.RunOr(ctx, d, db.ErrLeaseLost, "put a mail back", pg.SQL(`
-		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = @at, attempts = attempts + @failed::integer,
-			maybe_sent = maybe_sent OR @maybeSent
-		WHERE client_id = @client AND id = @id AND lease = @token`, pg.Named{
+		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = ?at, attempts = attempts + ?failed::integer,
+			maybe_sent = maybe_sent OR ?maybeSent
+		WHERE client_id = ?client AND id = ?id AND lease = ?token`, pg.Named{
 		"client": l.Client, "id": l.ID, "token": l.Token, "at": q.At, "failed": pg.Number(q.Failed), "maybeSent": q.MaybeSent,
 	}))
 }

@@ -100,28 +100,28 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail, sentAt time.T
 	c.WillLock(db.ResultLocks)
 	return pg.All[markedRow](ctx, c, "mark mails as sent", pg.SQL(`
 		WITH settled AS (
-			DELETE FROM outbox AS o USING unnest(@clients::uuid[], @ids::uuid[], @tokens::uuid[], @users::uuid[], @from::text[], @subjects::text[])
+			DELETE FROM outbox AS o USING unnest(?clients::uuid[], ?ids::uuid[], ?tokens::uuid[], ?users::uuid[], ?from::text[], ?subjects::text[])
 				AS t (client_id, id, lease, user_id, from_email, subject)
 			WHERE o.client_id = t.client_id AND o.id = t.id AND o.lease = t.lease
 			RETURNING o.client_id, o.id, o.kind, o.scanned, t.user_id, t.from_email, t.subject
 		), requests AS (
-			UPDATE mail_requests AS r SET sent_at = @sent FROM settled AS s
-			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = @requestedMail
+			UPDATE mail_requests AS r SET sent_at = ?sent FROM settled AS s
+			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?requestedMail
 			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type, r.breach_name
 		), simulations AS (
-			UPDATE phishing_results AS r SET status = @resultSent, sent_at = @sent, updated_at = greatest(r.updated_at, @now),
+			UPDATE phishing_results AS r SET status = ?resultSent, sent_at = ?sent, updated_at = greatest(r.updated_at, ?now),
 				automated = s.scanned IS NOT NULL, automated_reason = s.scanned
-			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = @simulatedMail
-			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, @phishingMail::text AS type, NULL
+			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?simulatedMail
+			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, ?phishingMail::text AS type, NULL
 		), partners AS (
-			UPDATE partner_mails AS r SET sent_at = @sent FROM settled AS s
-			WHERE r.partner_id = s.client_id AND r.id = s.id AND s.kind = @partnerMail
+			UPDATE partner_mails AS r SET sent_at = ?sent FROM settled AS s
+			WHERE r.partner_id = s.client_id AND r.id = s.id AND s.kind = ?partnerMail
 			RETURNING r.partner_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.kind, NULL
 		), marked AS (
 			SELECT * FROM requests UNION ALL SELECT * FROM simulations UNION ALL SELECT * FROM partners
 		), recorded AS (
 			INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
-			SELECT client_id, user_id, id, @sent, from_email, subject, @bySMTP, type FROM marked WHERE user_id IS NOT NULL
+			SELECT client_id, user_id, id, ?sent, from_email, subject, ?bySMTP, type FROM marked WHERE user_id IS NOT NULL
 		)
 		SELECT client_id, user_id, id, kind, breach_name FROM marked`,
 		pg.Named{
@@ -134,9 +134,9 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail, sentAt time.T
 
 // MarkFailed marks a mail as failed for good, with the reason. It returns db.ErrLeaseLost if the lease is lost.
 func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
-	set := "failed_at = @now, failure = @failure"
+	set := "failed_at = ?now, failure = ?failure"
 	if l.Kind == db.SimulatedMail {
-		set += ", status = 'failed', updated_at = greatest(updated_at, @now)"
+		set += ", status = 'failed', updated_at = greatest(updated_at, ?now)"
 	}
 	return markUnsent(ctx, d, l, set, pg.Named{"failure": failure})
 }
@@ -144,7 +144,7 @@ func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 // MarkSuppressed records that a mail was due while its client or partner had its type switched off: it will not be
 // sent, and does not count as failed. It returns db.ErrLeaseLost if the lease is no longer held.
 func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
-	return markUnsent(ctx, d, l, "suppressed_at = @now", pg.Named{})
+	return markUnsent(ctx, d, l, "suppressed_at = ?now", pg.Named{})
 }
 
 // kindTables are the tables of the mails of each kind, and their columns that hold Lease.Client.
@@ -155,7 +155,7 @@ var kindTables = map[db.OutboxKind]struct{ name, client string }{
 }
 
 // markUnsent deletes a leased mail from the outbox and updates its row in the table of its kind with set, an SQL SET
-// clause that uses @now and values, to which markUnsent adds. It returns db.ErrLeaseLost if the lease is lost.
+// clause that uses ?now and values, to which markUnsent adds. It returns db.ErrLeaseLost if the lease is lost.
 func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.OutboxLocks)
@@ -170,6 +170,6 @@ func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Na
 		table := kindTables[l.Kind]
 		values["client"], values["id"], values["now"] = l.Client, l.ID, c.At
 		return pg.Run(ctx, c, "mark a mail as unsent", pg.SQL(
-			"UPDATE "+table.name+" SET "+set+" WHERE "+table.client+" = @client AND id = @id", values))
+			"UPDATE "+table.name+" SET "+set+" WHERE "+table.client+" = ?client AND id = ?id", values))
 	})
 }

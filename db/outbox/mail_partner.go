@@ -40,13 +40,13 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 	}](ctx, c, "ask for mails to partners", pg.SQL(`
 		WITH wanted AS (
 			SELECT DISTINCT ON (n.partner_id, n.kind, n.cause, `+db.EmailKeyOf("a")+`) n.*, a.id AS admin_id, a.email
-			FROM unnest(@partners::uuid[], @kinds::text[], @causes::text[], @notices::text[]) AS n (partner_id, kind, cause, notice)
+			FROM unnest(?partners::uuid[], ?kinds::text[], ?causes::text[], ?notices::text[]) AS n (partner_id, kind, cause, notice)
 			JOIN partners AS p ON p.id = n.partner_id AND p.archived_at IS NULL
 			JOIN admins AS a ON a.partner_id = n.partner_id AND `+db.MailedAdmins+`
 			ORDER BY n.partner_id, n.kind, n.cause, `+db.EmailKeyOf("a")+`, a.created_at, a.id
 		)
 		INSERT INTO partner_mails (partner_id, id, kind, cause, admin_id, recipient, notice, created_at)
-		SELECT partner_id, uuid_v7(@now::timestamptz), kind, cause, admin_id, email, notice::jsonb, @now FROM wanted
+		SELECT partner_id, uuid_v7(?now::timestamptz), kind, cause, admin_id, email, notice::jsonb, ?now FROM wanted
 		ON CONFLICT ON CONSTRAINT partner_mails_once DO NOTHING
 		RETURNING partner_id AS partner, id, admin_id AS admin, recipient`,
 		pg.Named{"partners": partners, "kinds": kinds, "causes": causes, "notices": notices, "now": c.At}))

@@ -45,16 +45,16 @@ func (t mailTurn) key() mailTurn { return mailTurn{Urgency: t.Urgency, Client: t
 func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.Time) ([]mailTurn, error) {
 	return pg.All[mailTurn](ctx, d, "look for clients with mails", pg.SQL(`
 		WITH suspended AS MATERIALIZED (`+db.SuspendedSenders+`), walked AS MATERIALIZED (
-			SELECT u.urgency, w.* FROM (VALUES (1::smallint, @urgent::uuid), (2::smallint, @other::uuid)) AS u (urgency, after)
+			SELECT u.urgency, w.* FROM (VALUES (1::smallint, ?urgent::uuid), (2::smallint, ?other::uuid)) AS u (urgency, after)
 			CROSS JOIN LATERAL (
 				WITH RECURSIVE walk (client_id, due, step, found, wrapped) AS (
 					SELECT u.after, false, 0, 0, false
 					UNION ALL
 					SELECT o.client_id, o.due, w.step + 1, w.found + o.due::integer, o.wrapped FROM walk AS w CROSS JOIN LATERAL (
 						SELECT f.client_id, f.wrapped,
-							f.due_at <= @now::timestamptz AND f.client_id NOT IN (TABLE suspended) AS due
+							f.due_at <= ?now::timestamptz AND f.client_id NOT IN (TABLE suspended) AS due
 						FROM `+nextInTurn("outbox", "client_id", "o.urgency = u.urgency", "u.after")+`
-					) AS o WHERE w.step < @steps::integer AND w.found < @n::integer
+					) AS o WHERE w.step < ?steps::integer AND w.found < ?n::integer
 				)
 				SELECT client_id, due, step, found FROM walk WHERE step > 0
 			) AS w
@@ -63,9 +63,9 @@ func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.
 			WHERE due OR step = (SELECT max(step) FROM walked WHERE urgency = w.urgency) ORDER BY urgency, step)
 		UNION ALL
 		(SELECT urgency, client_id, true, 0 FROM outbox
-			WHERE due_at <= @now::timestamptz AND client_id NOT IN (TABLE suspended)
-				AND EXISTS (SELECT FROM walked WHERE step = @steps::integer AND found < @n::integer)
-			ORDER BY due_at LIMIT @n::integer)`, pg.Named{
+			WHERE due_at <= ?now::timestamptz AND client_id NOT IN (TABLE suspended)
+				AND EXISTS (SELECT FROM walked WHERE step = ?steps::integer AND found < ?n::integer)
+			ORDER BY due_at LIMIT ?n::integer)`, pg.Named{
 		"urgent": turns.urgent, "other": turns.other, "now": now, "steps": n + turnSteps, "n": n,
 	}))
 }

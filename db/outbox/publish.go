@@ -151,8 +151,8 @@ func (b *publishedColumns) add(e db.OutboxEvent, body string) {
 	b.createdAt, b.recordedAt = append(b.createdAt, e.At), append(b.recordedAt, e.RecordedAt)
 }
 
-// publishSQL inserts the rows of the arrays into published_events, deletes the events with @takenAt and @takenIDs from
-// events, sets the head to @head, inserts deliveries, and returns their number. Subscriptions are locked against
+// publishSQL inserts the rows of the arrays into published_events, deletes the events with ?takenAt and ?takenIDs from
+// events, sets the head to ?head, inserts deliveries, and returns their number. Subscriptions are locked against
 // deletion until the commit, and have the current access of their keys (decisions 8.2).
 //
 // A subscription gets what is published while it is active, except events that were written before it was last
@@ -162,8 +162,8 @@ func (b *publishedColumns) add(e db.OutboxEvent, body string) {
 // round.next), and are then dropped, or sent if the key is valid after all.
 const publishSQL = `
 	WITH batch AS MATERIALIZED (
-		SELECT * FROM unnest(@positions::bigint[], @partners::uuid[], @clients::uuid[], @ids::uuid[], @types::text[], @createdAt::timestamptz[],
-			@numbers::bigint[], @recordedAt::timestamptz[], @bodies::text[])
+		SELECT * FROM unnest(?positions::bigint[], ?partners::uuid[], ?clients::uuid[], ?ids::uuid[], ?types::text[], ?createdAt::timestamptz[],
+			?numbers::bigint[], ?recordedAt::timestamptz[], ?bodies::text[])
 			AS b (position, partner_id, client_id, id, type, created_at, number, recorded_at, body)
 	), published AS (
 		INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
@@ -177,7 +177,7 @@ const publishSQL = `
 	), delivered AS (
 		INSERT INTO webhook_deliveries
 			(webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
-		SELECT w.id, uuid_v7(@now), b.partner_id, b.position, b.client_id, b.id, b.type, @now, @now
+		SELECT w.id, uuid_v7(?now), b.partner_id, b.position, b.client_id, b.id, b.type, ?now, ?now
 		FROM batch AS b JOIN subscribed AS w ON w.partner_id = b.partner_id
 		WHERE CASE WHEN b.number > 0 THEN w.active_from < b.number ELSE w.active_since <= b.recorded_at END
 			AND b.type = ANY(w.events)
@@ -186,10 +186,10 @@ const publishSQL = `
 				SELECT 1 FROM api_key_clients AS r WHERE r.key_id = w.key_id AND r.client_id = b.client_id))
 		RETURNING 1
 	), taken AS (
-		DELETE FROM events AS e USING unnest(@takenAt::timestamptz[], @takenIDs::uuid[]) AS t (recorded_at, id)
+		DELETE FROM events AS e USING unnest(?takenAt::timestamptz[], ?takenIDs::uuid[]) AS t (recorded_at, id)
 		WHERE e.recorded_at = t.recorded_at AND e.id = t.id
 	), moved AS (
-		UPDATE event_head SET position = @head
+		UPDATE event_head SET position = ?head
 	)
 	SELECT count(*) FROM delivered`
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -46,15 +48,15 @@ func coveredKey(column string, other domain.KeyID) pg.Query {
 // Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.
 func Webhooks(ctx context.Context, d *db.DB, w domain.Window) (domain.Slice[domain.Webhook], error) {
 	k := pg.ByTime("w.created_at", "w.id", func(h *domain.Webhook) (time.Time, domain.WebhookID) { return h.CreatedAt, h.ID })
-	k.Table, k.Select = "webhooks AS w", func(q *pg.Select) { q.Columns(selectWebhook) }
+	k.Table, k.Select = "webhooks AS w", func(q *bun.SelectQuery) { q.ColumnExpr(selectWebhook) }
 	k.OneIndex = true // the plan of the page is kept
 	k.Where.Add("?", webhookReach(ctx))
 	return pg.CountedPage(ctx, d, k, w)
 }
 
 // webhookQuery selects a subscription within the caller's reach.
-func webhookQuery(ctx context.Context, id domain.WebhookID) *pg.Select {
-	return pg.From("webhooks AS w").Columns(selectWebhook).Where("w.id = ?", id).Where("?", webhookReach(ctx))
+func webhookQuery(ctx context.Context, id domain.WebhookID) *bun.SelectQuery {
+	return pg.From("webhooks AS w").ColumnExpr(selectWebhook).Apply(pg.Where("w.id = ?", id)).Where("?", webhookReach(ctx))
 }
 
 // readWebhook reads the subscription that q selects. It returns NotFound if there is no row.
@@ -139,12 +141,12 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 		after.DisabledReason = nil
 	}
 	err := pg.Run(ctx, c, "update a webhook", pg.SQL(`
-		UPDATE webhooks SET key_id = @key, url = @url, events = @events::text[], client_ids = @clients::uuid[], description = @description, status = @status,
-			updated_at = greatest(updated_at, @now), disabled_reason = @reason::text, resumes_as = CASE WHEN @reason::text IS NOT NULL THEN resumes_as END,
-			active_from = CASE WHEN @activated::boolean THEN nextval('event_numbers') ELSE active_from END,
-			active_since = CASE WHEN @activated THEN clock_timestamp() ELSE active_since END, -- 1.0 compares times
-			failing_since = @failingSince
-		WHERE id = @id`, pg.Named{
+		UPDATE webhooks SET key_id = ?key, url = ?url, events = ?events::text[], client_ids = ?clients::uuid[], description = ?description, status = ?status,
+			updated_at = greatest(updated_at, ?now), disabled_reason = ?reason::text, resumes_as = CASE WHEN ?reason::text IS NOT NULL THEN resumes_as END,
+			active_from = CASE WHEN ?activated::boolean THEN nextval('event_numbers') ELSE active_from END,
+			active_since = CASE WHEN ?activated THEN clock_timestamp() ELSE active_since END, -- 1.0 compares times
+			failing_since = ?failingSince
+		WHERE id = ?id`, pg.Named{
 		"id": after.ID, "key": after.Key, "reason": after.DisabledReason, "url": after.URL, "events": after.Events, "clients": pg.IDs(after.Clients),
 		"description": after.Description, "status": after.Status, "now": c.At, "activated": activated,
 		"failingSince": after.FailingSince,

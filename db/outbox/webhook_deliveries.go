@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -22,7 +24,7 @@ func deliveryReach(ctx context.Context) pg.Query {
 // Deliveries reads a page of the subscription's deliveries for clients within the caller's reach, the newest first.
 func (h *Webhook) Deliveries(ctx context.Context, w domain.Window) (domain.Slice[domain.Delivery], error) {
 	k := pg.ByTime("d.created_at", "d.id", func(d *domain.Delivery) (time.Time, domain.DeliveryID) { return d.CreatedAt, d.ID })
-	k.Table, k.Select = "webhook_deliveries AS d", func(q *pg.Select) { q.Columns(selectDelivery) }
+	k.Table, k.Select = "webhook_deliveries AS d", func(q *bun.SelectQuery) { q.ColumnExpr(selectDelivery) }
 	k.Desc, k.OneIndex = true, true // the plan of the page is kept
 	k.Where.Add("d.webhook_id = ?", h.ID)
 	k.Where.Add("?", deliveryReach(ctx))
@@ -44,7 +46,7 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 			`+withinAccess("d.client_id")+` AS wanted,
 			coalesce(`+keyEnd+`, '') AS "end"
 		FROM webhook_deliveries AS d JOIN webhooks AS w ON w.id = d.webhook_id JOIN api_keys AS k ON k.id = w.key_id
-		WHERE d.webhook_id = @webhook AND d.id = @id AND @reach`,
+		WHERE d.webhook_id = ?webhook AND d.id = ?id AND ?reach`,
 		pg.Named{"now": c.At, "webhook": h.ID, "id": id, "reach": deliveryReach(ctx)}))
 	switch {
 	case err != nil:

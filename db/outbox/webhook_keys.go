@@ -11,15 +11,15 @@ import (
 
 // A subscription has the access of its key, and ends with it (decisions 8.4).
 
-// keyEnd is the SQL expression of why a key, alias k, is not valid at the time @now, as a domain.DisabledReason;
+// keyEnd is the SQL expression of why a key, alias k, is not valid at the time ?now, as a domain.DisabledReason;
 // NULL if it is valid.
-const keyEnd = "CASE WHEN k.revoked_at IS NOT NULL THEN 'key_revoked' WHEN k.expires_at <= @now THEN 'key_expired' END"
+const keyEnd = "CASE WHEN k.revoked_at IS NOT NULL THEN 'key_revoked' WHEN k.expires_at <= ?now THEN 'key_expired' END"
 
 // keyEndings is the condition that the key, alias k, of a subscription, alias w, has ended and the subscription is not
 // disabled, or that the subscription was disabled because of an expiry that has not come. An expiry counts only by a
-// clock that is @trusted, because what waits for the subscription is dropped with it. Partners whose work is suspended
+// clock that is ?trusted, because what waits for the subscription is dropped with it. Partners whose work is suspended
 // are left out.
-const keyEndings = "(" + keyEnd + " IS NOT NULL AND (k.revoked_at IS NOT NULL OR @trusted) AND w.status <> 'disabled'" +
+const keyEndings = "(" + keyEnd + " IS NOT NULL AND (k.revoked_at IS NOT NULL OR ?trusted) AND w.status <> 'disabled'" +
 	" OR " + keyEnd + " IS NULL AND w.status = 'disabled' AND w.disabled_reason = 'key_expired')" +
 	" AND w.partner_id NOT IN (" + db.SuspendedPartners + ")"
 
@@ -67,17 +67,17 @@ func followKeys(ctx context.Context, c *db.Change, trusted bool) (followed Follo
 	rows, err := pg.All[endedWebhook](ctx, c, "disable webhooks whose key ended", pg.SQL(`
 		WITH judged AS MATERIALIZED (
 			SELECT w.partner_id, w.id, w.key_id, w.url, w.status, k.prefix, `+keyEnd+` AS reason,
-				coalesce(k.revoked_at, k.expires_at, @now) AS at
+				coalesce(k.revoked_at, k.expires_at, ?now) AS at
 			FROM webhooks AS w JOIN api_keys AS k ON k.id = w.key_id
 			WHERE `+keyEndings+` ORDER BY w.id FOR NO KEY UPDATE OF w
 		), followed AS (
 			UPDATE webhooks AS w SET
-				status = CASE WHEN j.reason IS NULL THEN coalesce(w.resumes_as, @active) ELSE @disabled END,
+				status = CASE WHEN j.reason IS NULL THEN coalesce(w.resumes_as, ?active) ELSE ?disabled END,
 				disabled_reason = j.reason, resumes_as = CASE WHEN j.reason IS NOT NULL THEN w.status END,
 				active_from = CASE WHEN j.reason IS NULL THEN nextval('event_numbers') ELSE w.active_from END,
 				active_since = CASE WHEN j.reason IS NULL THEN clock_timestamp() ELSE w.active_since END,
 				failing_since = CASE WHEN j.reason IS NOT NULL THEN w.failing_since END,
-				updated_at = greatest(w.updated_at, @now)
+				updated_at = greatest(w.updated_at, ?now)
 			FROM judged AS j WHERE w.id = j.id
 		)
 		SELECT partner_id AS partner, id, key_id AS key, url, prefix, coalesce(reason, '') AS reason, at FROM judged`,
@@ -105,7 +105,7 @@ func followKeys(ctx context.Context, c *db.Change, trusted bool) (followed Follo
 // returns "" if the key is valid.
 func (h *Webhook) KeyEnd(ctx context.Context) (domain.DisabledReason, error) {
 	return pg.One[domain.DisabledReason](ctx, h.db, "look at the key of a webhook", pg.SQL(
-		"SELECT coalesce("+keyEnd+", '') FROM api_keys AS k WHERE k.id = @key", pg.Named{"now": h.db.Now(), "key": h.Key}))
+		"SELECT coalesce("+keyEnd+", '') FROM api_keys AS k WHERE k.id = ?key", pg.Named{"now": h.db.Now(), "key": h.Key}))
 }
 
 // ErrKeyEnded returns the Conflict of what a subscription cannot do after its key has ended.
@@ -149,6 +149,6 @@ func (h *Webhook) TakeOver(ctx context.Context) (tooMany bool, err error) {
 
 // EndingWebhooks lists for an operator the subscriptions that end with a key: those that are not disabled.
 func EndingWebhooks(ctx context.Context, d *db.DB, key domain.KeyID) ([]domain.Webhook, error) {
-	return pg.All[domain.Webhook](ctx, d, "list the webhooks of a key", pg.From("webhooks AS w").Columns(selectWebhook).
-		Where("w.key_id = ? AND w.status <> ?", key, domain.WebhookDisabled).OrderBy("w.created_at, w.id"))
+	return pg.All[domain.Webhook](ctx, d, "list the webhooks of a key", pg.From("webhooks AS w").ColumnExpr(selectWebhook).
+		Apply(pg.Where("w.key_id = ? AND w.status <> ?", key, domain.WebhookDisabled)).OrderExpr("w.created_at, w.id"))
 }

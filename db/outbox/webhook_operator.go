@@ -22,12 +22,12 @@ type ListedWebhook struct {
 // AllWebhooks lists for an operator the subscriptions of a partner or, for the zero id, of all partners. They are
 // ordered by the name of the partner and the time of creation.
 func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]ListedWebhook, error) {
-	q := pg.From("webhooks AS w").Columns(selectWebhook).
-		Columns("p.name AS partner_name, k.prefix AS key_prefix, k.expires_at AS key_expires_at, k.revoked_at AS key_revoked_at").
+	q := pg.From("webhooks AS w").ColumnExpr(selectWebhook).
+		ColumnExpr("p.name AS partner_name, k.prefix AS key_prefix, k.expires_at AS key_expires_at, k.revoked_at AS key_revoked_at").
 		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
-		OrderBy("p.name_key, w.created_at, w.id")
+		OrderExpr("p.name_key, w.created_at, w.id")
 	if !partner.IsZero() {
-		q.Where("w.partner_id = ?", partner)
+		q.Apply(pg.Where("w.partner_id = ?", partner))
 	}
 	return pg.All[ListedWebhook](ctx, d, "list webhooks", q)
 }
@@ -40,8 +40,8 @@ func SetWebhookStatus(
 ) (before domain.WebhookStatus, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.WebhookLocks)
-		h, err := readWebhook(ctx, c.DB, id, pg.From("webhooks AS w").Columns(selectWebhook).
-			Where("w.id = ?", id).For("NO KEY UPDATE OF w"))
+		h, err := readWebhook(ctx, c.DB, id, pg.From("webhooks AS w").ColumnExpr(selectWebhook).
+			Apply(pg.Where("w.id = ?", id)).For("NO KEY UPDATE OF w"))
 		if err != nil {
 			return err
 		}
@@ -77,11 +77,11 @@ func DeliveriesTo(
 	if _, err := pg.Find[domain.WebhookID](ctx, d, id.Noun(), pg.SQL("SELECT id FROM webhooks WHERE id = ?", id)); err != nil {
 		return nil, err
 	}
-	q := pg.From("webhook_deliveries AS d").Columns(selectDelivery).
-		Columns("CASE WHEN d.status = 'waiting' THEN d.due_at END AS due_at").
-		Where("d.webhook_id = ?", id).OrderBy("d.created_at DESC, d.id DESC").Limit(n)
+	q := pg.From("webhook_deliveries AS d").ColumnExpr(selectDelivery).
+		ColumnExpr("CASE WHEN d.status = 'waiting' THEN d.due_at END AS due_at").
+		Apply(pg.Where("d.webhook_id = ?", id)).OrderExpr("d.created_at DESC, d.id DESC")
 	if status != "" {
-		q.Where("d.status = ?", status)
+		q.Apply(pg.Where("d.status = ?", status))
 	}
-	return pg.All[DueDelivery](ctx, d, "list deliveries", q)
+	return pg.All[DueDelivery](ctx, d, "list deliveries", pg.Limit(q, n))
 }

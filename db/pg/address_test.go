@@ -67,7 +67,7 @@ func TestAddressIsNotShown(t *testing.T) {
 		"postgres://x,password=sesame@127.0.0.1:1/y",
 	} {
 		_, opened := pg.Open(address)
-		_, found := pg.FindPooler(t.Context(), address)
+		_, found := pg.HasPooler(t.Context(), address)
 		for _, err := range []error{opened, found} {
 			if err == nil || strings.Contains(err.Error(), "sesame") || !strings.Contains(err.Error(), "read the database URL: write it as") {
 				t.Errorf("%s: %v", address, err)

@@ -54,7 +54,7 @@ func TestDecisiveFailure(t *testing.T) {
 	t.Parallel()
 	fault := func(address, parameters string) error {
 		t.Helper()
-		_, err := FindPooler(t.Context(), "postgres://ada:sesame@"+address+"/db"+parameters)
+		_, err := HasPooler(t.Context(), "postgres://ada:sesame@"+address+"/db"+parameters)
 		if err == nil {
 			t.Fatal("connected")
 		}

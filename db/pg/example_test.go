@@ -10,7 +10,7 @@ import (
 
 // client is a row: Bun's tags say its columns.
 type client struct {
-	bun.BaseModel `bun:"clients,alias:c"`
+	bun.BaseModel `bun:"table:clients,alias:c"`
 
 	ID   [16]byte `bun:"id,type:uuid"`
 	Name string   `bun:"name"`
@@ -18,7 +18,7 @@ type client struct {
 
 // A statement is put together from its clauses; values are sent apart from the text.
 func ExampleFrom() {
-	fmt.Println(pg.Text(pg.From("clients AS c").Columns(pg.Columns[client]()).Where("c.name = ?", "Acme").OrderBy("c.id").Limit(10)))
+	fmt.Println(pg.Text(pg.Limit(pg.Rows[client]().Apply(pg.Where("c.name = ?", "Acme")).OrderExpr("c.id"), 10)))
 	// Output: SELECT c.id, c.name FROM clients AS c WHERE (c.name = $1) ORDER BY c.id LIMIT $2
 }
 

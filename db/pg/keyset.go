@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/domain"
 )
 
@@ -14,6 +16,8 @@ import (
 type Keyset[Row any] struct {
 	// Table is the list's table with its alias, as in "users AS u".
 	Table string
+	// Rows, if not nil, is a query whose rows stand for those of Table, under its alias.
+	Rows Query
 	// Key is the column of the sort key. ID is the column of the id, which breaks ties.
 	Key, ID string
 	// Owner is a column of ids that breaks ties of the key before ID does; empty for none.
@@ -31,7 +35,7 @@ type Keyset[Row any] struct {
 	Where Conditions
 	// Select adds the columns, and the joins that they need, to a query on Table. Nil selects the columns of Row's
 	// table.
-	Select func(*Select)
+	Select func(*bun.SelectQuery)
 	// Position returns the position of a row: its key, owner and id.
 	Position func(*Row) domain.Position
 }
@@ -67,27 +71,28 @@ func ByTime[Row any, K domain.Kind](
 // window skips rows, or with IDsFirst, it first finds the ids of the page by an index, and then reads only the rows of
 // the page.
 func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window) (domain.Slice[Row], error) {
-	q := From(k.Table)
+	q := k.list()
 	if k.Select != nil {
 		k.Select(q)
 	} else {
-		q.Columns(Columns[Row]())
+		q.ColumnExpr(Columns[Row]())
 	}
-	q.where = append(q.where, k.Where...)
+	var query Query
 	if w.Skip > 0 || k.IDsFirst {
 		// ARRAY is evaluated once. IN (SELECT …) would be evaluated for each row if the planner, without statistics,
 		// expects few rows. The outer query repeats the conditions because an id may be in other lists too: many users
 		// have the same course.
 		id := k.rowID()
-		ids := From(k.Table).Columns(id).Offset(w.Skip)
-		ids.where = append(ids.where, k.Where...)
-		q.Where(id+" = ANY(ARRAY(?))", k.window(ids, w)).OrderBy(k.order())
+		ids := k.window(k.list().ColumnExpr(id), w)
+		if w.Skip > 0 {
+			ids = SQL("? OFFSET ?", ids, w.Skip)
+		}
+		query = q.Where(id+" = ANY(ARRAY(?))", ids).OrderExpr(k.order())
 	} else {
-		k.window(q, w)
+		query = k.window(q, w)
 	}
-	query := Query(q)
 	if k.OneIndex && w.Skip == 0 && !k.IDsFirst { // one plan is the best for all values
-		query = Prepared(q)
+		query = Prepared(query)
 	}
 
 	rows, err := readRows[Row](ctx, r, "read a page of "+k.Table, query, w.Limit+1)
@@ -124,26 +129,37 @@ func CountedPage[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain
 
 // Count returns the number of rows of the whole list.
 func (k Keyset[Row]) Count(ctx context.Context, r Runner) (int, error) {
-	q := From(k.Table).Columns("count(*)")
-	q.where = append(q.where, k.Where...)
-	return One[int](ctx, r, "count "+k.Table, q)
+	return One[int](ctx, r, "count "+k.Table, k.list().ColumnExpr("count(*)"))
+}
+
+// list selects from the rows of the list, in no order.
+func (k Keyset[Row]) list() *bun.SelectQuery {
+	q := From(k.Table)
+	if k.Rows != nil {
+		_, alias, _ := strings.Cut(k.Table, " AS ")
+		q = FromRows(k.Rows, alias)
+	}
+	for _, condition := range k.Where {
+		q.Where("?", condition)
+	}
+	return q
 }
 
 // window limits a query to the rows after the window's position, in order, and to one row more than the window's limit.
-func (k Keyset[Row]) window(q *Select, w domain.Window) *Select {
+func (k Keyset[Row]) window(q *bun.SelectQuery, w domain.Window) Query {
 	if w.After != nil {
 		operator := " > "
 		if k.Desc {
 			operator = " < "
 		}
 		if k.Owner == "" {
-			q.Where("("+k.Key+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID)
+			q.Apply(Where("("+k.Key+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID))
 		} else {
-			q.Where("("+k.Key+", "+k.Owner+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid, ?::text::uuid)",
-				w.After.Key, w.After.Owner, w.After.ID)
+			q.Apply(Where("("+k.Key+", "+k.Owner+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid, ?::text::uuid)",
+				w.After.Key, w.After.Owner, w.After.ID))
 		}
 	}
-	return q.OrderBy(k.order()).Limit(w.Limit + 1)
+	return Limit(q.OrderExpr(k.order()), w.Limit+1)
 }
 
 // order returns the ORDER BY of the list.

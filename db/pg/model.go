@@ -1,20 +1,17 @@
 package pg
 
 import (
+	"database/sql"
 	"reflect"
 	"strings"
 	"sync"
 
-	"github.com/uptrace/bun/dialect/pgdialect"
-	"github.com/uptrace/bun/schema"
+	"github.com/uptrace/bun"
 )
-
-// models caches the Bun models of row types, which map fields to columns.
-var models = schema.NewTables(pgdialect.New())
 
 // isModel reports whether a type is a struct of columns. Otherwise it is the type of a single column.
 func isModel(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t != timeType && !reflect.PointerTo(t).Implements(scannerType)
+	return t.Kind() == reflect.Struct && t != timeType && !reflect.PointerTo(t).Implements(reflect.TypeFor[sql.Scanner]())
 }
 
 var columnLists sync.Map // of reflect.Type to string
@@ -26,19 +23,19 @@ func Columns[Row any]() string {
 	if list, ok := columnLists.Load(t); ok {
 		return list.(string)
 	}
-	table := models.Get(t)
+	table := dialect.Tables().Get(t)
 	list := table.Alias + "." + strings.Join(columnNames(table.Fields), ", "+table.Alias+".")
 	columnLists.Store(t, list)
 	return list
 }
 
 // Rows selects all columns of Row's table, under its alias.
-func Rows[Row any]() *Select { return From(aliasedTable[Row]()).Columns(Columns[Row]()) }
+func Rows[Row any]() *bun.SelectQuery { return From(aliasedTable[Row]()).ColumnExpr(Columns[Row]()) }
 
 func aliasedTable[Row any]() string {
-	table := models.Get(reflect.TypeFor[Row]())
+	table := dialect.Tables().Get(reflect.TypeFor[Row]())
 	return table.Name + " AS " + table.Alias
 }
 
 // Table returns the name of Row's table.
-func Table[Row any]() string { return models.Get(reflect.TypeFor[Row]()).Name }
+func Table[Row any]() string { return dialect.Tables().Get(reflect.TypeFor[Row]()).Name }

@@ -37,7 +37,8 @@ type DB struct {
 	// sessions is a pool of connections that keep their session. It is pool itself, unless WithPooler set the URL of
 	// the server behind a pooler.
 	sessions *pgxpool.Pool
-	pooler   Pooler
+	// prepares is true if Prepared statements are kept by connections.
+	prepares bool
 	sql      *sql.DB
 	clock    domain.Clock
 	steps    *domain.Steps // of clock; none if it keeps none
@@ -61,9 +62,10 @@ type options struct {
 	conns   int
 	clashes map[string]*domain.Error
 	slow    *slowLog
-	pooler  Pooler
-	direct  string
 	stepLog *slog.Logger
+	direct  string // the server's URL, if there is a pooler
+	// unprepared is true if the pooler keeps no prepared statements.
+	unprepared bool
 
 	newestStamp string
 	changeLimit time.Duration
@@ -86,10 +88,11 @@ func WithClashes(clashes map[string]*domain.Error) Option {
 	return func(o *options) { o.clashes = clashes }
 }
 
-// WithPooler sets the kind of the pooler at the URL of Open, as found by FindPooler. direct, if not empty, is a URL of
-// the server behind the pooler. Listen, advisory locks of sessions and SQL use it.
-func WithPooler(found Pooler, direct string) Option {
-	return func(o *options) { o.pooler, o.direct = found, direct }
+// WithPooler declares that the URL of Open is that of a pooler, which may give each transaction another connection.
+// direct is a URL of the server behind it: Listen, advisory locks of sessions and SQL use it. prepares says whether the
+// pooler keeps prepared statements; without, each Prepared query is planned anew.
+func WithPooler(direct string, prepares bool) Option {
+	return func(o *options) { o.direct, o.unprepared = direct, !prepares }
 }
 
 // Open opens the database at a postgres:// URL, with further pools for the direct URL of WithPooler and the standby of
@@ -101,7 +104,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	}
 	conns := max(o.conns, 2)
 	d := &DB{
-		pooler: o.pooler, clock: o.clock, clashes: o.clashes, gate: newGate(conns),
+		prepares: !o.unprepared, clock: o.clock, clashes: o.clashes, gate: newGate(conns),
 		stamps: &stamps{}, newestStamp: o.newestStamp, changeLimit: o.changeLimit,
 	}
 	var server *serverClock
@@ -123,18 +126,18 @@ func Open(url string, opts ...Option) (*DB, error) {
 	d.traced = o.tracer != nil
 
 	var err error
-	if d.pool, err = o.open(url, conns+ReservedConns, o.pooler, server); err != nil {
+	if d.pool, err = o.open(url, conns+ReservedConns, o.direct != "", server); err != nil {
 		return nil, err
 	}
 	d.sessions = d.pool
 	if o.direct != "" {
-		if d.sessions, err = o.open(o.direct, ReservedConns, NoPooler, nil /* not measured */); err != nil {
+		if d.sessions, err = o.open(o.direct, ReservedConns, false, nil /* not measured */); err != nil {
 			d.pool.Close()
 			return nil, err
 		}
 	}
 	if o.replica != "" {
-		pool, err := o.open(o.replica, ReplicaConns, NoPooler, nil /* not measured */)
+		pool, err := o.open(o.replica, ReplicaConns, false, nil /* not measured */)
 		if err != nil {
 			d.sessions.Close()
 			d.pool.Close()
@@ -146,9 +149,9 @@ func Open(url string, opts ...Option) (*DB, error) {
 	return d, nil
 }
 
-// open opens a pool of connections to a server or, if pooler is not NoPooler, to a pooler. clock, if not nil, measures
-// the server's time on them.
-func (o options) open(url string, conns int, pooler Pooler, clock *serverClock) (*pgxpool.Pool, error) {
+// open opens a pool of connections to a server or, if pooled is true, to a pooler. clock, if not nil, measures the
+// server's time on them.
+func (o options) open(url string, conns int, pooled bool, clock *serverClock) (*pgxpool.Pool, error) {
 	config, err := parseAddress(url)
 	if err != nil {
 		return nil, err
@@ -157,11 +160,6 @@ func (o options) open(url string, conns int, pooler Pooler, clock *serverClock) 
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		prepareTypes(conn)
-		if pooler == SessionPooler {
-			if _, err := conn.Exec(ctx, "SET jit = off"); err != nil { // setSession cannot: such a pooler refuses the parameter
-				return err
-			}
-		}
 		if clock == nil {
 			return nil
 		}
@@ -175,7 +173,7 @@ func (o options) open(url string, conns int, pooler Pooler, clock *serverClock) 
 	// The mode of statements through database/sql: of migrations and tests. They are planned at each execution. A Query
 	// sets its own mode.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	setSession(config.ConnConfig.RuntimeParams, pooler)
+	setSession(config.ConnConfig.RuntimeParams, pooled)
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("open the pool: %w", err)
@@ -183,11 +181,11 @@ func (o options) open(url string, conns int, pooler Pooler, clock *serverClock) 
 	return pool, nil
 }
 
-// setSession sets the parameters of new sessions. A pooler accepts only the time zone. Behind a pooler in session mode,
-// jit is set after connecting; in transaction mode it has to be set for the role.
-func setSession(params map[string]string, pooler Pooler) {
+// setSession sets the parameters of new sessions. A pooler accepts only the time zone: behind it, jit has to be set for
+// the role.
+func setSession(params map[string]string, pooled bool) {
 	params["timezone"] = "UTC"
-	if pooler != NoPooler {
+	if pooled {
 		return
 	}
 	// Requests find rows by keys: compiling their plans costs more than it saves.
@@ -224,8 +222,8 @@ func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 // migrations. TestGate lists the files that may call it.
 func (d *DB) SQL() *sql.DB { return d.sql }
 
-// Pooler returns the kind of pooler that WithPooler set.
-func (d *DB) Pooler() Pooler { return d.pooler }
+// Pooled reports whether a pooler stands between (WithPooler).
+func (d *DB) Pooled() bool { return d.sessions != d.pool }
 
 // Close closes the pools. It waits for connections in use.
 func (d *DB) Close() error {

@@ -17,27 +17,24 @@ import (
 	"partnerapi/db/pg"
 )
 
-// pooler is a small PgBouncer: it speaks the protocol to its clients, and hands their
-// statements to connections of its own, which each client keeps or transactions share.
-// Transactions take two of them in turn. Where it prepares, statements have other names
-// at the server.
+// pooler is a small PgBouncer in transaction mode: it speaks the protocol to its clients, and hands their statements to
+// two connections of its own, which transactions take in turn.
 type pooler struct {
 	t       *testing.T
 	server  string
-	mode    pg.Pooler
 	mu      sync.Mutex
 	opened  int
 	waiting []*pgconn.HijackedConn // the one used last comes last
 }
 
 // startPooler returns the URL of a database through a pooler.
-func startPooler(t *testing.T, server string, mode pg.Pooler) string {
+func startPooler(t *testing.T, server string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pooler{t: t, server: server, mode: mode}
+	p := &pooler{t: t, server: server}
 	var clients sync.WaitGroup
 	go func() {
 		for {
@@ -94,7 +91,7 @@ func (p *pooler) serve(conn net.Conn) {
 		if server == nil {
 			server = p.take()
 		}
-		if free := p.forward(client, server, message); free && p.mode.Shared() {
+		if free := p.forward(client, server, message); free {
 			p.put(server)
 			server = nil
 		}
@@ -107,9 +104,6 @@ func (p *pooler) serve(conn net.Conn) {
 
 // forward has a statement answered, without flushing the answer, and says that no transaction is open after it.
 func (p *pooler) forward(client *pgproto3.Backend, server *pgconn.HijackedConn, m pgproto3.FrontendMessage) bool {
-	if p.mode == pg.PreparingPooler {
-		rename(m)
-	}
 	server.Frontend.Send(m)
 	switch m.(type) {
 	case *pgproto3.Parse, *pgproto3.Describe, *pgproto3.Bind, *pgproto3.Execute, *pgproto3.Close:
@@ -132,26 +126,10 @@ func (p *pooler) forward(client *pgproto3.Backend, server *pgconn.HijackedConn, 
 	}
 }
 
-// rename gives a prepared statement the pooler's name.
-func rename(m pgproto3.FrontendMessage) {
-	name := new(string)
-	switch m := m.(type) {
-	case *pgproto3.Parse:
-		name = &m.Name
-	case *pgproto3.Describe:
-		name = &m.Name
-	case *pgproto3.Close:
-		name = &m.Name
-	}
-	if *name != "" {
-		*name = "pooler_" + *name
-	}
-}
-
 func (p *pooler) take() *pgconn.HijackedConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.opened > 1 && len(p.waiting) > 0 || p.mode == pg.SessionPooler && len(p.waiting) > 0 {
+	if p.opened > 1 && len(p.waiting) > 0 {
 		c := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		return c
@@ -174,51 +152,36 @@ func (p *pooler) put(c *pgconn.HijackedConn) {
 	p.waiting = append(p.waiting, c)
 }
 
-// TestFindPooler: what is between this program and the server is found, and whether
-// transactions share its connections.
-func TestFindPooler(t *testing.T) {
+// TestHasPooler: what is between this program and the server is found.
+func TestHasPooler(t *testing.T) {
 	t.Parallel()
 	server := dbtest.URL(t, empty)
-	for _, want := range []pg.Pooler{pg.NoPooler, pg.SessionPooler, pg.TransactionPooler, pg.PreparingPooler} {
-		at := server
-		if want != pg.NoPooler {
-			at = startPooler(t, server, want)
-		}
-		if got, err := pg.FindPooler(t.Context(), at); err != nil || got != want {
-			t.Errorf("%q is found as %q, %v", want, got, err)
+	for at, want := range map[string]bool{server: false, startPooler(t, server): true} {
+		if got, err := pg.HasPooler(t.Context(), at); err != nil || got != want {
+			t.Errorf("%s has a pooler: %t, %v", at, got, err)
 		}
 	}
 }
 
-// TestBehindPooler: statements that are to be kept run although each has another
-// connection than the one before; locks and notifications have connections that last.
+// TestBehindPooler: statements that are to be kept run although each has another connection than the one before; locks
+// and notifications have connections that last.
 func TestBehindPooler(t *testing.T) {
 	t.Parallel()
 	server := dbtest.URL(t, empty)
-	for mode, direct := range map[pg.Pooler]string{pg.SessionPooler: "", pg.TransactionPooler: server} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			d := openAt(t, startPooler(t, server, mode), pg.WithPooler(mode, direct), pg.WithConns(2))
-			seen := map[int]bool{}
-			for range 4 {
-				pid, err := pg.One[int](t.Context(), d, "ask", pg.Prepared(pg.SQL("SELECT pg_backend_pid() + ?::int", 0)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				seen[pid] = true
-			}
-			if mode == pg.TransactionPooler && len(seen) < 2 {
-				t.Error("all statements had one connection")
-			}
-			if d.Pooler() != mode {
-				t.Errorf("it is behind %q", d.Pooler())
-			}
-			lock(t, d)
-			if direct != "" {
-				listen(t, d)
-			}
-		})
+	d := openAt(t, startPooler(t, server), pg.WithPooler(server, false), pg.WithConns(2))
+	seen := map[int]bool{}
+	for range 4 {
+		pid, err := pg.One[int](t.Context(), d, "ask", pg.Prepared(pg.SQL("SELECT pg_backend_pid() + ?::int", 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[pid] = true
 	}
+	if len(seen) < 2 || !d.Pooled() {
+		t.Errorf("statements had %d connections; pooled: %t", len(seen), d.Pooled())
+	}
+	lock(t, d)
+	listen(t, d)
 }
 
 // lock wants a lock to be held for as long as what it is for.
@@ -277,11 +240,10 @@ func TestSeveralHosts(t *testing.T) {
 	}
 	_ = closed.Close()
 	address := behind(t, closed.Addr().String())
-	found, err := pg.FindPooler(t.Context(), address)
-	if err != nil || found != pg.NoPooler {
-		t.Fatalf("%q, %v", found, err)
+	if pooled, err := pg.HasPooler(t.Context(), address); err != nil || pooled {
+		t.Fatalf("%t, %v", pooled, err)
 	}
-	d := openAt(t, address, pg.WithPooler(found, address))
+	d := openAt(t, address)
 	lock(t, d)
 	listen(t, d)
 }

@@ -1,23 +1,27 @@
 package pg
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
 )
 
-// Query is a statement, or a part of a statement, with its bound values. SQL, Raw, From and Insert return one. A Query
-// may also be the value of a placeholder of another Query: its text then replaces the placeholder. A Query must not be
-// changed after it has run.
-type Query interface {
-	// write appends the statement's text and its values.
-	write(*statement)
-}
+// Query is a statement, or a part of a statement, with its bound values: one of Bun's builders, or what SQL, Raw and
+// Insert return. A Query may also be the value of a placeholder of another Query: its text then replaces the
+// placeholder. A Query must not be changed after it has run.
+type Query = schema.QueryAppender
 
-// Named are the values of a statement by name, as the only argument of SQL. @name in the text stands for a value, any
+// Named are the values of a statement by name, as the only argument of SQL. ?name in the text stands for a value, any
 // number of times. A name without a value, or a value that is not used, is a programming error and panics.
 type Named map[string]any
+
+// SQL returns a handwritten statement, with the placeholders of Bun: ? stands for the next value, ?0, ?1 and so on for
+// the value with that index, any number of times, and \? for a question mark. A statement with more than four values
+// takes them as Named. Values are passed as parameters: if PostgreSQL cannot infer the type of one, the text has to cast
+// it, as in ?::date. A placeholder without a value panics. Without values, the text is used as it is.
+func SQL(text string, args ...any) Query { return fragment{text, args} }
 
 // fragment is the Query of SQL.
 type fragment struct {
@@ -25,19 +29,80 @@ type fragment struct {
 	args []any
 }
 
-// SQL returns a handwritten statement. In the text, ? stands for the next value, and ?0, ?1 and so on for the value
-// with that index, any number of times. A statement with more than four values takes them as Named. Values are passed
-// as parameters: if PostgreSQL cannot infer the type of one, the text has to cast it, as in ?::date.
-func SQL(text string, args ...any) Query { return fragment{text, args} }
+// AppendQuery implements Query.
+func (f fragment) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
+	if len(f.args) == 0 {
+		return append(b, f.text...), nil
+	}
+	if values, ok := f.args[0].(Named); ok {
+		return values.append(gen, b, f.text), nil
+	}
+	bound, args := make([]value, len(f.args)), make([]any, len(f.args)+1)
+	for i, arg := range f.args {
+		bound[i].value, args[i] = arg, &bound[i]
+	}
+	args[len(f.args)] = missing(f.text)
+	return gen.AppendQuery(b, f.text, args...), nil
+}
 
-func (f fragment) write(s *statement) { s.add(f.text, f.args) }
+// append appends a text with the named values.
+func (n Named) append(gen schema.QueryGen, b []byte, text string) []byte {
+	values := make(namedValues, len(n))
+	for name, v := range n {
+		values[name] = &value{value: v}
+	}
+	b = gen.AppendQuery(b, text, values)
+	for name, v := range values {
+		if !v.used {
+			panic("a statement does not use its value ?" + name + ": " + text)
+		}
+	}
+	return b
+}
+
+// namedValues are Bun's named arguments of a fragment.
+type namedValues map[string]*value
+
+// AppendNamedArg implements schema.NamedArgAppender.
+func (n namedValues) AppendNamedArg(gen schema.QueryGen, b []byte, name string) ([]byte, bool) {
+	v, ok := n[name]
+	if !ok {
+		panic("a statement has no value ?" + name)
+	}
+	b, err := v.AppendQuery(gen, b)
+	return b, err == nil
+}
+
+// missing is what Bun appends for the placeholder after the last value of a text.
+type missing string
+
+// AppendQuery implements Query.
+func (m missing) AppendQuery(schema.QueryGen, []byte) ([]byte, error) {
+	panic("a statement has more placeholders than values: " + string(m))
+}
+
+// Where returns a condition for the Apply method of Bun's SELECT. Like SQL, it binds its values; Bun's Where would write
+// them into the text.
+func Where(text string, args ...any) func(*bun.SelectQuery) *bun.SelectQuery {
+	return func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("?", SQL(text, args...)) }
+}
+
+// From begins a SELECT on a table with its alias, as in "users AS u".
+func From(table string) *bun.SelectQuery { return bun.NewSelectQuery(nil).TableExpr(table) }
+
+// FromRows begins a SELECT on the rows of a query, under an alias.
+func FromRows(q Query, alias string) *bun.SelectQuery {
+	return bun.NewSelectQuery(nil).TableExpr("(?) AS "+alias, q)
+}
+
+// Limit bounds the number of rows of a query. The number is bound: written into the text, it would change the plan.
+func Limit(q Query, n int) Query { return SQL("? LIMIT ?", q, n) }
 
 // Text returns the text of a query, to be used with Raw and other values. It is for frequent reads, so that their text
 // is built only once.
 func Text(q Query) string {
-	var s statement
-	q.write(&s)
-	return s.sql()
+	text, _ := render(q)
+	return text
 }
 
 // Raw returns a statement with PostgreSQL's placeholders, $1 and so on, and their values. It must not be a part of
@@ -47,221 +112,14 @@ func Raw(text string, args []any) Query { return numbered{text, args} }
 // numbered is the Query of Raw.
 type numbered fragment
 
-// write makes the query the whole statement: it cannot be a part of one.
-func (n numbered) write(s *statement) {
+// AppendQuery implements Query.
+func (n numbered) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
+	s := gen.Dialect().(*statement)
 	s.whole, s.args = n.text, make([]any, len(n.args))
-	for i, value := range n.args {
-		s.args[i] = wireValue(value)
+	for i, v := range n.args {
+		s.args[i] = wireValue(v)
 	}
-}
-
-// statement is the text and the values of a query while it is written.
-type statement struct {
-	whole string // the text of Raw; other queries append to text
-	text  []byte
-	args  []any
-}
-
-// sql returns the text that was built or, if a Raw query was written, its text (whole). It panics if there are both.
-func (s *statement) sql() string {
-	switch {
-	case s.whole == "":
-		return string(s.text)
-	case len(s.text) > 0:
-		panic("a Raw statement is part of another query")
-	}
-	return s.whole
-}
-
-// add appends a fragment. It replaces the placeholders of SQL, ? and ?N, by PostgreSQL's, $N. A placeholder without a
-// value is a programming error and panics. Without values, the text is appended as it is.
-func (s *statement) add(text string, args []any) {
-	if len(args) == 0 {
-		s.text = append(s.text, text...)
-		return
-	}
-	if values, ok := args[0].(Named); ok {
-		s.addNamed(text, values)
-		return
-	}
-	numbers := make([]int, len(args)) // the number of each value's placeholder; 0 if it has none yet
-	next := 0
-	for {
-		i := strings.IndexByte(text, '?')
-		if i < 0 {
-			s.text = append(s.text, text...)
-			return
-		}
-		s.text = append(s.text, text[:i]...)
-		index, rest := cutLeading(text[i+1:], digits) // index is empty for a bare ?
-		text = rest
-		place := next
-		if index != "" {
-			place, _ = strconv.Atoi(index)
-		} else {
-			next++
-		}
-		s.bind(args[place], &numbers[place])
-	}
-}
-
-// addNamed is add for named values.
-func (s *statement) addNamed(text string, values Named) {
-	numbers := make(map[string]int, len(values))
-	for {
-		before, after, found := strings.Cut(text, "@")
-		s.text = append(s.text, before...)
-		if !found {
-			break
-		}
-		name, rest := cutLeading(after, letters+digits)
-		text = rest
-		if name == "" { // a PostgreSQL operator such as @>
-			s.text = append(s.text, '@')
-			continue
-		}
-		value, ok := values[name]
-		if !ok {
-			panic("a statement has no value @" + name)
-		}
-		number := numbers[name]
-		s.bind(value, &number)
-		numbers[name] = number
-	}
-	if len(numbers) < len(values) {
-		panic("a statement uses not all of its named values: " + string(s.text))
-	}
-}
-
-// bind appends the placeholder of a value or, if the value is a Query, that query. number is the number of the value's
-// placeholder; bind sets it if it is 0.
-func (s *statement) bind(value any, number *int) {
-	if q, ok := value.(Query); ok {
-		q.write(s)
-		return
-	}
-	if *number == 0 {
-		s.args = append(s.args, wireValue(value))
-		*number = len(s.args)
-	}
-	s.text = strconv.AppendInt(append(s.text, '$'), int64(*number), 10)
-}
-
-// The characters of the names and indexes of placeholders.
-const (
-	digits  = "0123456789"
-	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-)
-
-// cutLeading splits a text after its leading characters that are in a set.
-func cutLeading(text, set string) (leading, rest string) {
-	rest = strings.TrimLeft(text, set)
-	return text[:len(text)-len(rest)], rest
-}
-
-// Select is a SELECT that is built from its clauses. Its methods change it and return it. From creates one; the zero
-// Select is not usable.
-type Select struct {
-	from    string
-	rows    Query // see Rows; nil for the rows of the table
-	columns []Query
-	joins   []Query
-	where   []Query
-	order   string
-	suffix  string
-	limit   int
-	offset  int
-}
-
-// From begins a SELECT on a table with its alias, as in "users AS u".
-func From(table string) *Select { return &Select{from: table} }
-
-// Rows makes s select from the rows of a query, under the alias of the table, instead of from the table.
-func (s *Select) Rows(q Query) *Select {
-	s.rows = q
-	return s
-}
-
-// Columns adds columns.
-func (s *Select) Columns(text string, args ...any) *Select {
-	s.columns = append(s.columns, SQL(text, args...))
-	return s
-}
-
-// Join adds a join, written with its kind, as in "LEFT JOIN groups AS g ON …".
-func (s *Select) Join(text string, args ...any) *Select {
-	s.joins = append(s.joins, SQL(text, args...))
-	return s
-}
-
-// Where adds a condition. All conditions must hold.
-func (s *Select) Where(text string, args ...any) *Select {
-	s.where = append(s.where, SQL(text, args...))
-	return s
-}
-
-// OrderBy sets the order.
-func (s *Select) OrderBy(text string) *Select {
-	s.order = text
-	return s
-}
-
-// Limit bounds the number of rows; 0 means no bound.
-func (s *Select) Limit(n int) *Select {
-	s.limit = n
-	return s
-}
-
-// Offset skips n rows.
-func (s *Select) Offset(n int) *Select {
-	s.offset = n
-	return s
-}
-
-// For adds a locking clause, as in "NO KEY UPDATE OF u".
-func (s *Select) For(lock string) *Select {
-	s.suffix = " FOR " + lock
-	return s
-}
-
-func (s *Select) write(st *statement) {
-	st.list("SELECT ", ", ", s.columns)
-	if s.rows != nil {
-		_, alias, _ := strings.Cut(s.from, " AS ")
-		st.add(" FROM (?) AS "+alias, []any{s.rows})
-	} else {
-		st.add(" FROM "+s.from, nil)
-	}
-	for _, join := range s.joins {
-		st.add(" ", nil)
-		join.write(st)
-	}
-	if len(s.where) > 0 {
-		st.list(" WHERE (", ") AND (", s.where)
-		st.add(")", nil)
-	}
-	if s.order != "" {
-		st.add(" ORDER BY "+s.order, nil)
-	}
-	if s.limit > 0 {
-		st.add(" LIMIT ?", []any{s.limit})
-	}
-	if s.offset > 0 {
-		st.add(" OFFSET ?", []any{s.offset})
-	}
-	st.add(s.suffix, nil)
-}
-
-// list appends queries, with the text before in front of the first one and the text between in front of the others.
-func (s *statement) list(before, between string, queries []Query) {
-	for i, q := range queries {
-		if i == 0 {
-			s.add(before, nil)
-		} else {
-			s.add(between, nil)
-		}
-		q.write(s)
-	}
+	return append(b, n.text...), nil
 }
 
 // prepared is the Query of Prepared.
@@ -281,10 +139,9 @@ type unrepeated struct{ Query }
 func (d *DB) execMode(q Query) pgx.QueryExecMode {
 	switch q.(type) {
 	case prepared:
-		if d.pooler == TransactionPooler {
-			return pgx.QueryExecModeCacheDescribe
+		if d.prepares {
+			return pgx.QueryExecModeCacheStatement
 		}
-		return pgx.QueryExecModeCacheStatement
 	case unrepeated:
 		return pgx.QueryExecModeDescribeExec
 	}

@@ -5,9 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun"
 	"pgregory.net/rapid"
@@ -22,15 +27,18 @@ func TestPlaceholders(t *testing.T) {
 	d := open(t)
 	inner := pg.SQL("?1::text || ?0::text", "c", "b")
 	for want, q := range map[string]pg.Query{
-		"a b":    pg.SQL("SELECT ?::text || ' ' || ?::text", "a", "b"),
-		"b a b":  pg.SQL("SELECT ?1::text || ' ' || ?0::text || ' ' || ?1::text", "a", "b"),
-		"abcd":   pg.SQL("SELECT ?::text || ? || ?::text", "a", inner, "d"),
-		"bcbc":   pg.SQL("SELECT ?0 || ?0", inner),
-		"no ?":   pg.SQL("SELECT 'no ?'"),
-		"a?$1'":  pg.Prepared(pg.SQL("SELECT ?::text", "a?$1'")),
-		"x 7 it": pg.From("(VALUES (1, 'x'), (2, 'y')) AS v (n, s)").Columns("v.s || ' ' || ?::integer || ?", 7, pg.SQL("' it'")).Where("v.n = ?", 1),
-		"b a b2": pg.SQL("SELECT @second::text || ' ' || @first::text || ' ' || @second || @n_2::integer", pg.Named{"first": "a", "second": "b", "n_2": 2}),
-		"yes":    pg.SQL("SELECT 'yes' WHERE ARRAY[1] <@ @all::int[] AND @rest", pg.Named{"rest": pg.SQL("2 > ?", 1), "all": []int{1, 2}}),
+		"a b":   pg.SQL("SELECT ?::text || ' ' || ?::text", "a", "b"),
+		"b a b": pg.SQL("SELECT ?1::text || ' ' || ?0::text || ' ' || ?1::text", "a", "b"),
+		"abcd":  pg.SQL("SELECT ?::text || ? || ?::text", "a", inner, "d"),
+		"bcbc":  pg.SQL("SELECT ?0 || ?0", inner),
+		"no ?":  pg.SQL("SELECT 'no ?'"),
+		"a?$1'": pg.Prepared(pg.SQL("SELECT ?::text", "a?$1'")),
+		"x 7 it": pg.From("(VALUES (1, 'x'), (2, 'y')) AS v (n, s)").
+			ColumnExpr("?", pg.SQL("v.s || ' ' || ?::integer || ?", 7, pg.SQL("' it'"))).Apply(pg.Where("v.n = ?", 1)),
+		"y x":    pg.SQL("SELECT string_agg(r.s, ' ') FROM (?) AS r", pg.Limit(pg.FromRows(pg.SQL("SELECT * FROM (VALUES ('x'), ('y'), ('a')) AS v (s)"), "w").ColumnExpr("s").OrderExpr("s DESC"), 2)),
+		"a ? b":  pg.SQL(`SELECT ?::text || ' \? ' || ?::text`, "a", "b"),
+		"b a b2": pg.SQL("SELECT ?second::text || ' ' || ?first::text || ' ' || ?second || ?n_2::integer", pg.Named{"first": "a", "second": "b", "n_2": 2}),
+		"yes":    pg.SQL("SELECT 'yes' WHERE ARRAY[1] <@ ?all::int[] AND ?rest", pg.Named{"rest": pg.SQL("2 > ?", 1), "all": []int{1, 2}}),
 		"b":      pg.Raw("SELECT $2::text || left($1::text, 0)", []any{"a", "b"}),
 	} {
 		if got, err := pg.One[string](t.Context(), d, "read", q); err != nil || got != want {
@@ -81,14 +89,14 @@ func TestInsert(t *testing.T) {
 			t.Fatalf("%d added, want %d; %v", got, added, err)
 		}
 	}
-	got, err := pg.All[item](t.Context(), d, "read", pg.From("items AS i").Columns(pg.Columns[item]()).OrderBy("i.id"))
+	got, err := pg.All[item](t.Context(), d, "read", pg.Rows[item]().OrderExpr("i.id"))
 	if err != nil || len(got) != 2 || got[0].Key != rows[0].Key || *got[0].N != n || got[0].Day != rows[0].Day || got[1].N != nil || !got[1].Day.IsZero() {
 		t.Errorf("read %+v, %v", got, err)
 	}
 	if null, err := pg.One[bool](t.Context(), d, "read", pg.SQL("SELECT day IS NULL FROM items WHERE id = ?", rows[1].ID)); err != nil || !null {
 		t.Errorf("a zero date is no NULL: %v", err)
 	}
-	if _, err := pg.Find[item](t.Context(), d, "item", pg.From("items AS i").Columns(pg.Columns[item]()).Where("false")); !domain.IsCode(err, domain.NotFound) {
+	if _, err := pg.Find[item](t.Context(), d, "item", pg.Rows[item]().Where("false")); !domain.IsCode(err, domain.NotFound) {
 		t.Errorf("an item that is not there: %v", err)
 	}
 	if _, err := pg.One[item](t.Context(), d, "read", pg.SQL("SELECT i.* FROM items AS i WHERE false")); !errors.Is(err, pg.ErrNoRow) {
@@ -168,16 +176,51 @@ func TestAdvisoryLock(t *testing.T) {
 	}
 }
 
-// TestNamedFaults: a name without a value panics, and so does a value without a name.
-func TestNamedFaults(t *testing.T) {
-	for _, values := range []pg.Named{{"a": 1}, {"a": 1, "b": 2, "c": 3}} {
+// TestFaults: a placeholder without a value panics, and so does a named value without a placeholder, a value that would
+// be written into the text, and a Raw statement within another.
+func TestFaults(t *testing.T) {
+	for name, q := range map[string]pg.Query{
+		"has no value ?b":        pg.SQL("SELECT ?a, ?b", pg.Named{"a": 1}),
+		"use its value ?c":       pg.SQL("SELECT ?a, ?b", pg.Named{"a": 1, "b": 2, "c": 3}),
+		"more placeholders":      pg.SQL("SELECT ?, ?", 1),
+		"more placeholders than": pg.SQL("SELECT ?0, ?1", 1),
+		"the value Acme":         pg.From("clients AS c").Where("c.name = ?", "Acme"),
+		"the value 2026-":        pg.From("clients AS c").ColumnExpr("?", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+		"the value true":         pg.From("clients AS c").Where("?", true),
+		"a Raw statement":        pg.SQL("SELECT (?)", pg.Raw("SELECT 1", nil)),
+		"a Raw statement is":     pg.SQL("? LIMIT ?", pg.Raw("SELECT 1", nil), 1),
+	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%v is accepted", values)
+				if got := fmt.Sprint(recover()); !strings.Contains(got, name) {
+					t.Errorf("panicked with %q, want %q", got, name)
 				}
 			}()
-			pg.Text(pg.SQL("SELECT @a, @b", values))
+			pg.Text(q)
 		}()
+	}
+}
+
+// TestBuilders: Bun writes numbers into the text without asking the dialect. So nobody passes values to its builders:
+// the placeholders of their texts stand for queries, as in "?", "(?)" and "? AS name". Values go by SQL or Where.
+func TestBuilders(t *testing.T) {
+	builder := regexp.MustCompile(`\.(?:Where|WhereOr|ColumnExpr|TableExpr|Join|JoinOn|OrderExpr|GroupExpr|Having|For)\(\s*("[^"]*"|` + "`[^`]*`" + `),\s`)
+	forQuery := regexp.MustCompile(`^.\?.$|\(\?\)|\? AS `)
+	seen := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, call := range builder.FindAllStringSubmatch(strings.ReplaceAll(string(source), "pg.Where(", ""), -1) {
+			seen++
+			if strings.Contains(forQuery.ReplaceAllString(call[1], ""), "?") {
+				t.Errorf("%s: pass the values of %s by pg.SQL or pg.Where", path, call[1])
+			}
+		}
+		return err
+	})
+	if err != nil || seen < 10 {
+		t.Errorf("found %d calls of builders; %v", seen, err)
 	}
 }

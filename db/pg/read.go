@@ -27,15 +27,14 @@ func All[Row any](ctx context.Context, r Runner, action string, q Query) ([]Row,
 
 // readRows is All with the expected number of rows, for which it allocates memory.
 func readRows[Row any](ctx context.Context, r Runner, action string, q Query, expected int) (rows []Row, err error) {
-	var s statement
-	q.write(&s)
+	text, values := render(q)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		result, err := conn.Query(r.withName(ctx, action), s.sql(), append([]any{r.execMode(q)}, s.args...)...)
+		result, err := conn.Query(r.withName(ctx, action), text, append([]any{r.execMode(q)}, values...)...)
 		if err != nil {
 			return err
 		}
 		defer result.Close()
-		rows, err = scan(result, conn.TypeMap(), make([]Row, 0, expected))
+		rows, err = scan(result, make([]Row, 0, expected))
 		return err
 	})
 	return rows, r.TranslateError(action, err)
@@ -67,10 +66,9 @@ func Find[Row any](ctx context.Context, r Runner, noun string, q Query) (Row, er
 
 // Exec runs a statement, in the transaction of ctx if there is one, and returns the number of rows that it changed.
 func Exec(ctx context.Context, r Runner, action string, q Query) (changed int, err error) {
-	var s statement
-	q.write(&s)
+	text, values := render(q)
 	err = r.run(ctx, func(conn *pgx.Conn) error {
-		tag, err := conn.Exec(r.withName(ctx, action), s.sql(), append([]any{r.execMode(q)}, s.args...)...)
+		tag, err := conn.Exec(r.withName(ctx, action), text, append([]any{r.execMode(q)}, values...)...)
 		changed = int(tag.RowsAffected())
 		return err
 	})

@@ -23,20 +23,24 @@ func Insert[Row any](rows ...Row) Query {
 
 // newInsert returns rows with their model.
 func newInsert[Row any](rows []Row) insert {
-	return insert{models.Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
+	return insert{dialect.Tables().Get(reflect.TypeFor[Row]()), reflect.ValueOf(rows)}
 }
 
-// write appends an INSERT of all rows. Without rows it would have no VALUES.
-func (i insert) write(s *statement) {
-	names := columnNames(i.table.Fields)
-	s.add("INSERT INTO "+i.table.Name+" ("+strings.Join(names, ", ")+") VALUES ", nil)
-	values := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
+// AppendQuery appends an INSERT of all rows. Without rows it would have no VALUES.
+func (i insert) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
+	b = append(b, "INSERT INTO "+i.table.Name+" ("+strings.Join(columnNames(i.table.Fields), ", ")+") VALUES "...)
 	for n := range i.rows.Len() {
-		if n > 0 {
-			s.add(", ", nil)
+		separator := ", ("
+		if n == 0 {
+			separator = "("
 		}
-		s.add(values, i.values(i.rows.Index(n)))
+		for _, v := range i.values(i.rows.Index(n)) {
+			b, _ = (&value{value: v}).AppendQuery(gen, append(b, separator...))
+			separator = ", "
+		}
+		b = append(b, ')')
 	}
+	return b, nil
 }
 
 // values returns the values of a row's columns; nil for a zero field marked nullzero.
@@ -135,10 +139,8 @@ func uuidList(value any) any {
 // jsonValue returns a value whose JSON is valid for the column's type: an id becomes a UUID.
 func jsonValue(value any) any {
 	value = uuidList(value)
-	if v := reflect.ValueOf(value); v.Kind() == reflect.Array && v.CanConvert(uuidType) {
-		return uuid.UUID(v.Convert(uuidType).Interface().([16]byte))
+	if v := reflect.ValueOf(value); v.IsValid() && isUUID(v.Type()) {
+		return v.Convert(uuidType).Interface()
 	}
 	return value
 }
-
-var uuidType = reflect.TypeFor[[16]byte]()

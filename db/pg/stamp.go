@@ -130,22 +130,22 @@ func inSavepoint(ctx context.Context, trial bool) (inner context.Context, keep f
 	return context.WithValue(ctx, stampKey{}, &own), func() { outer.at = own.at }
 }
 
-// takeStamp acquires a mark, bounds the transaction by @limit milliseconds, and then reads the clock, which is @given or
-// the server's. newest is the newest stamp in the database, unless the clock is past @known. A parameter keeps a shorter
+// takeStamp acquires a mark, bounds the transaction by ?limit milliseconds, and then reads the clock, which is ?given or
+// the server's. newest is the newest stamp in the database, unless the clock is past ?known. A parameter keeps a shorter
 // limit. transaction_timeout exists since PostgreSQL 17.
 const takeStamp = `
 	WITH mark AS MATERIALIZED (
-		SELECT pg_advisory_xact_lock_shared(@class::integer, (
-			floor(extract(epoch FROM coalesce(@given::timestamptz, clock_timestamp())) * 1000)::bigint::bit(32)::integer))
+		SELECT pg_advisory_xact_lock_shared(?class::integer, (
+			floor(extract(epoch FROM coalesce(?given::timestamptz, clock_timestamp())) * 1000)::bigint::bit(32)::integer))
 	), bounds AS MATERIALIZED (
-		SELECT count(set_config(name, @limit::integer::text, true)) AS n
+		SELECT count(set_config(name, ?limit::integer::text, true)) AS n
 		FROM unnest(ARRAY['idle_in_transaction_session_timeout', 'statement_timeout', 'transaction_timeout']) AS name
 		WHERE current_setting(name, true) = '0'
-			OR nullif(current_setting(name, true), '0')::interval > @limit::integer * interval '1 millisecond'
+			OR nullif(current_setting(name, true), '0')::interval > ?limit::integer * interval '1 millisecond'
 	), moment AS MATERIALIZED (
-		SELECT coalesce(@given::timestamptz, clock_timestamp()) AS at, n FROM mark CROSS JOIN bounds
+		SELECT coalesce(?given::timestamptz, clock_timestamp()) AS at, n FROM mark CROSS JOIN bounds
 	)
-	SELECT at, CASE WHEN (at < @known::timestamptz) IS NOT FALSE THEN (@newest) END AS newest FROM moment`
+	SELECT at, CASE WHEN (at < ?known::timestamptz) IS NOT FALSE THEN (?newest) END AS newest FROM moment`
 
 // Stamp returns the time of the change in the transaction of ctx: of updated_at in all rows that it writes. It is taken
 // from the clock of Now when it is first requested, after the transaction has a mark, and is then the same until the

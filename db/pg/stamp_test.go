@@ -60,7 +60,7 @@ func stampOnce(t *testing.T, d *pg.DB) (at time.Time) {
 func TestHorizon(t *testing.T) {
 	t.Parallel()
 	server := dbtest.URL(t, empty)
-	direct, pooled := openAt(t, server), openAt(t, startPooler(t, server, pg.TransactionPooler), pg.WithPooler(pg.TransactionPooler, server))
+	direct, pooled := openAt(t, server), openAt(t, startPooler(t, server), pg.WithPooler(server, false))
 	foreign, err := direct.SQL().BeginTx(t.Context(), nil)
 	if err == nil {
 		_, err = foreign.Exec("SELECT pg_current_xact_id()")
@@ -86,7 +86,7 @@ func TestHorizon(t *testing.T) {
 		},
 	} {
 		for _, d := range []*pg.DB{direct, pooled} {
-			t.Run(fmt.Sprint(name, " ", d.Pooler()), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, pooled: %t", name, d.Pooled()), func(t *testing.T) {
 				slow, commit := openChange(t, d, func(ctx context.Context) { before(d, ctx) })
 				var fast time.Time
 				for _, other := range []*pg.DB{direct, pooled} {

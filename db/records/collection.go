@@ -30,10 +30,10 @@ type importedCollection struct {
 // collection with more than domain.MaxMembers into several records.
 var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 	object: "collection", partner: ofPartner("k"), order: "k.client_id, k.id, m.part",
-	extendExport: func(q *pg.Select) {
-		q.Columns("m.part, m.members::text AS members").Join(`CROSS JOIN LATERAL (
-			SELECT ((n - 1) / ?::integer)::integer AS part, json_agg(json_build_object('user', user_id, 'added_at',
-				CASE WHEN n > ?::integer OR added_at <> since THEN added_at END) ORDER BY user_id) AS members
+	extendExport: func(q *bun.SelectQuery) {
+		q.ColumnExpr("m.part, m.members::text AS members").Join("?", pg.SQL(`CROSS JOIN LATERAL (
+			SELECT ((n - 1) / ?0::integer)::integer AS part, json_agg(json_build_object('user', user_id, 'added_at',
+				CASE WHEN n > ?0::integer OR added_at <> since THEN added_at END) ORDER BY user_id) AS members
 			FROM (
 				SELECT m.user_id, m.added_at, greatest(k.created_at, u.created_at) AS since,
 					row_number() OVER (ORDER BY m.user_id) AS n
@@ -42,7 +42,7 @@ var Collections Kind = &kind[domain.CollectionRecord, importedCollection]{
 			GROUP BY 1
 			UNION ALL SELECT 0, '[]' WHERE NOT EXISTS (
 				SELECT FROM collection_members WHERE client_id = k.client_id AND collection_id = k.id)
-		) AS m`, domain.MaxMembers, domain.MaxMembers)
+		) AS m`, domain.MaxMembers))
 	},
 	adjustRecord: adjustCollection,
 	audiences:    db.SharedAudiences, begin: beginCollections, rank: db.CollectionLocks, locked: "k.client_id, k.id",
@@ -306,13 +306,13 @@ type (
 // the client's is in use or came in this batch, and prepare, which deletes the empty ones that are replaced.
 func beginGroups(ctx context.Context, b *importingGroups) error {
 	rows, err := pg.All[db.GroupRow](ctx, b, "lock groups", pg.Rows[db.GroupRow]().
-		Columns(`EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)
+		ColumnExpr(`EXISTS (SELECT 1 FROM users AS u WHERE u.client_id = g.client_id AND u.group_id = g.id)
 			OR EXISTS (SELECT 1 FROM policies AS p WHERE p.client_id = g.client_id AND p.scope_id = g.id)
 			OR EXISTS (SELECT 1 FROM framework_assignments AS f
 				WHERE f.client_id = g.client_id AND f.audience_id = g.id) AS used`).
-		Where("g.id = ANY(?0::uuid[]) OR g.manual AND g.client_id = ANY(?1::uuid[])",
-			b.ids(), b.found.ids(domain.ClientID{}.Prefix())).
-		OrderBy("g.client_id, g.id").For("UPDATE"))
+		Apply(pg.Where("g.id = ANY(?0::uuid[]) OR g.manual AND g.client_id = ANY(?1::uuid[])",
+			b.ids(), b.found.ids(domain.ClientID{}.Prefix()))).
+		OrderExpr("g.client_id, g.id").For("UPDATE"))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"partnerapi/db"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
@@ -23,7 +25,7 @@ type kind[Record, Row any] struct {
 	order string
 	// columns are computed columns that every query of rows selects. extendExport extends the query of an export.
 	columns      string
-	extendExport func(*pg.Select)
+	extendExport func(*bun.SelectQuery)
 	// adjustRecord sets or clears fields of an exported record that the mapping does not set, or sets wrong.
 	adjustRecord func(*Row, *Record) error
 
@@ -65,12 +67,12 @@ func (k *kind[Record, Row]) Type() reflect.Type { return reflect.TypeFor[Record]
 // Export yields the records of a partner's rows, or of all rows if partner is zero or partners share them. An error is
 // yielded last.
 func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error] {
-	q := k.rows().OrderBy(k.order)
+	q := k.rows().OrderExpr(k.order)
 	if k.extendExport != nil {
 		k.extendExport(q)
 	}
 	if k.partner != "" && !partner.IsZero() {
-		q.Where(k.partner, partner)
+		q.Apply(pg.Where(k.partner, partner))
 	}
 	return func(yield func(any, error) bool) {
 		for row, err := range pg.Each[Row](ctx, d, "export "+pg.Table[Row](), q) {
@@ -94,10 +96,10 @@ func ofPartner(alias string) string {
 }
 
 // rows selects the columns of the table and the computed columns.
-func (k *kind[Record, Row]) rows() *pg.Select {
+func (k *kind[Record, Row]) rows() *bun.SelectQuery {
 	q := pg.Rows[Row]()
 	if k.columns != "" {
-		q.Columns(k.columns)
+		q.ColumnExpr(k.columns)
 	}
 	return q
 }
@@ -220,7 +222,7 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 		b.WillLock(b.kind.rank)
 	}
 	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), b.kind.rows().
-		Where("id = ANY(?::uuid[])", b.ids()).OrderBy(b.kind.locked).For("NO KEY UPDATE"))
+		Apply(pg.Where("id = ANY(?::uuid[])", b.ids())).OrderExpr(b.kind.locked).For("NO KEY UPDATE"))
 	b.keep(rows)
 	return err
 }

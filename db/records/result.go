@@ -36,8 +36,8 @@ type importedResult struct {
 // or twice.
 var Results Kind = &kind[domain.ResultRecord, importedResult]{
 	object: "phishing_result", partner: ofPartner("r"), order: "r.client_id, r.user_id, r.sent_at, r.id",
-	extendExport: func(q *pg.Select) {
-		q.Columns("t.own AS template_own, t.name AS template_name, t.language AS template_language").
+	extendExport: func(q *bun.SelectQuery) {
+		q.ColumnExpr("t.own AS template_own, t.name AS template_name, t.language AS template_language").
 			Join("JOIN phishing_templates AS t ON t.id = r.template_id")
 	},
 	adjustRecord: func(r *importedResult, out *domain.ResultRecord) error {
@@ -106,7 +106,7 @@ func lockResults(ctx context.Context, b *importingResults) ([]importedResult, er
 	}
 	b.WillLock(db.ResultLocks)
 	return pg.All[importedResult](ctx, b, "lock results", pg.Rows[importedResult]().
-		Where("r.id = ANY(?::uuid[])", pg.IDs(ids)).OrderBy("r.id").For("NO KEY UPDATE"))
+		Apply(pg.Where("r.id = ANY(?::uuid[])", pg.IDs(ids))).OrderExpr("r.id").For("NO KEY UPDATE"))
 }
 
 // namedTemplate is an imported template with its name and language.

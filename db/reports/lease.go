@@ -85,8 +85,8 @@ func ReportDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 // returns db.ErrLeaseLost if the lease is no longer held.
 func RequeueReport(ctx context.Context, d *db.DB, l ReportLease, at time.Time, failed bool) error {
 	return pg.RunOr(ctx, d, db.ErrLeaseLost, "put a report back", pg.SQL(`
-		UPDATE reports SET lease = NULL, due_at = @at, tries = tries + @failed::integer
-		WHERE client_id = @client AND id = @report AND lease = @token`, pg.Named{
+		UPDATE reports SET lease = NULL, due_at = ?at, tries = tries + ?failed::integer
+		WHERE client_id = ?client AND id = ?report AND lease = ?token`, pg.Named{
 		"client": l.Client, "report": l.Report, "token": l.Token, "at": at, "failed": pg.Number(failed),
 	}))
 }

@@ -33,9 +33,9 @@ func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 		n, err = pg.Exec(ctx, c, "add monthly reports", pg.SQL(`
 			INSERT INTO reports
 				(client_id, id, type, format, status, period_start, period_end, mailed_for, created_at, updated_at)
-			SELECT s.client_id, uuid_v7(@now::timestamptz), @monthlyReport, @pdf, @reportPending, @start::date, @end::date, @start::date, @now, @now
+			SELECT s.client_id, uuid_v7(?now::timestamptz), ?monthlyReport, ?pdf, ?reportPending, ?start::date, ?end::date, ?start::date, ?now, ?now
 			FROM mail_switches AS s JOIN clients AS c ON c.id = s.client_id AND c.archived_at IS NULL
-			WHERE s.kind = @monthlyReportMail AND s.enabled ORDER BY s.client_id
+			WHERE s.kind = ?monthlyReportMail AND s.enabled ORDER BY s.client_id
 			ON CONFLICT (client_id, mailed_for) WHERE mailed_for IS NOT NULL DO NOTHING`, // another cell may have made one before the partner moved
 			pg.Named{
 				"now": c.At, "monthlyReport": domain.MonthlyReport, "pdf": domain.PDF,

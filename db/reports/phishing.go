@@ -11,7 +11,7 @@ import (
 var reportedUsers = `(
 		SELECT u.id, u.first_name, u.last_name, u.email, ` + db.EmailKey + ` AS email_key, u.department, u.name_key, u.group_id,
 			u.next_due_on, u.next_course_id FROM users AS u
-		WHERE u.client_id = @client AND u.status = 'active' ORDER BY u.name_key, ` + db.EmailKey + `
+		WHERE u.client_id = ?client AND u.status = 'active' ORDER BY u.name_key, ` + db.EmailKey + `
 	) AS u`
 
 // person are the columns of a domain.Person.
@@ -29,13 +29,13 @@ var PhishedMonths = Statement[domain.PhishedMonth]{"count simulated mails by mon
 	SELECT date_trunc('month', day::timestamp)::date AS month, sum(sent) AS sent, sum(opened) AS opened,
 		sum(clicked) AS clicked, sum(reported) AS reported, sum(credentials_submitted) AS credentials_submitted,
 		sum(attachments_opened) AS attachments_opened
-	FROM phishing_days WHERE client_id = @client AND day BETWEEN @firstDay AND @lastDay GROUP BY 1 ORDER BY 1`}
+	FROM phishing_days WHERE client_id = ?client AND day BETWEEN ?firstDay AND ?lastDay GROUP BY 1 ORDER BY 1`}
 
 // PhishedCategories counts the simulated mails of a period by the category of their template.
 var PhishedCategories = Statement[domain.PhishedCategory]{"count simulated mails by category", `
 	SELECT m.category, ` + phishingCounts + `
 	FROM phishing_results AS r JOIN phishing_templates AS m ON m.id = r.template_id
-	WHERE r.client_id = @client AND r.sent_at >= @since AND r.sent_at < @until
+	WHERE r.client_id = ?client AND r.sent_at >= ?since AND r.sent_at < ?until
 	GROUP BY m.category ORDER BY m.category COLLATE "C"`}
 
 // repeatClickers selects the users who fell for two or more of the simulated mails of a period.
@@ -43,7 +43,7 @@ const repeatClickers = `
 	SELECT user_id, count(*) AS clicked,
 		max(greatest(clicked_at, credentials_submitted_at, attachment_opened_at)) AS last_clicked_at
 	FROM phishing_results
-	WHERE client_id = @client AND sent_at >= @since AND sent_at < @until
+	WHERE client_id = ?client AND sent_at >= ?since AND sent_at < ?until
 		AND (clicked_at IS NOT NULL OR credentials_submitted_at IS NOT NULL OR attachment_opened_at IS NOT NULL)
 	GROUP BY user_id HAVING count(*) > 1`
 
@@ -52,10 +52,10 @@ const repeatClickers = `
 var RepeatClickers = Statement[domain.RepeatClicker]{"read repeat clickers", `
 	WITH repeated AS (` + repeatClickers + `)
 	SELECT ` + person + `, u.status, n.sent, c.clicked, c.last_clicked_at
-	FROM repeated AS c JOIN users AS u ON u.client_id = @client AND u.id = c.user_id
+	FROM repeated AS c JOIN users AS u ON u.client_id = ?client AND u.id = c.user_id
 	CROSS JOIN LATERAL (
 		SELECT count(*) AS sent FROM phishing_results AS r
-		WHERE r.client_id = @client AND r.user_id = c.user_id AND r.sent_at >= @since AND r.sent_at < @until
+		WHERE r.client_id = ?client AND r.user_id = c.user_id AND r.sent_at >= ?since AND r.sent_at < ?until
 	) AS n
 	ORDER BY c.clicked DESC, u.name_key, ` + db.EmailKey}
 
@@ -67,6 +67,6 @@ var PhishedUsers = Statement[domain.PhishedUser]{"count simulated mails by user"
 	SELECT ` + person + `, n.* FROM ` + reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT ` + phishingCounts + ` FROM phishing_results AS r
-		WHERE r.client_id = @client AND r.user_id = u.id AND r.sent_at >= @since AND r.sent_at < @until
+		WHERE r.client_id = ?client AND r.user_id = u.id AND r.sent_at >= ?since AND r.sent_at < ?until
 	) AS n
 	ORDER BY u.name_key, u.email_key`}

@@ -35,18 +35,18 @@ type ScopeName struct {
 
 // ScopeNames reads the names of the client's groups and collections.
 var ScopeNames = Statement[ScopeName]{"read the names of audiences", `
-	SELECT 'user_container' AS type, id, name FROM groups WHERE client_id = @client
-	UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = @client`}
+	SELECT 'user_container' AS type, id, name FROM groups WHERE client_id = ?client
+	UNION ALL SELECT 'collection', id, name FROM collections WHERE client_id = ?client`}
 
 // AskedUsers reads the active users from whom policies require a signature, one row for each user and policy. The
 // conditions are the same as in db.Policy.Users.
 var AskedUsers = Statement[domain.AskedUser]{"read who is asked to sign", `
 	SELECT ` + person + `, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
 	FROM ` + reportedUsers + `
-	JOIN policies AS p ON p.client_id = @client AND p.archived_at IS NULL AND p.requires_acknowledgment AND (
+	JOIN policies AS p ON p.client_id = ?client AND p.archived_at IS NULL AND p.requires_acknowledgment AND (
 		p.scope_type = 'tenant' OR p.scope_type = 'user_container' AND u.group_id = p.scope_id
 		OR p.scope_type = 'collection' AND EXISTS (SELECT 1 FROM collection_members AS m
-			WHERE m.client_id = @client AND m.collection_id = p.scope_id AND m.user_id = u.id))
-	LEFT JOIN policy_signatures AS s ON s.client_id = @client AND s.policy_id = p.id AND s.version = p.version
-		AND s.user_id = u.id AND s.signed_at > @now::timestamptz - make_interval(days => p.renewal_period_days)
+			WHERE m.client_id = ?client AND m.collection_id = p.scope_id AND m.user_id = u.id))
+	LEFT JOIN policy_signatures AS s ON s.client_id = ?client AND s.policy_id = p.id AND s.version = p.version
+		AND s.user_id = u.id AND s.signed_at > ?now::timestamptz - make_interval(days => p.renewal_period_days)
 	ORDER BY u.name_key, u.email_key, p.title COLLATE "C", p.id`}

@@ -22,10 +22,10 @@ func FinishReport(
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.ReportLocks)
 		status, err = pg.One[domain.ReportStatus](ctx, c, "mark a report", pg.SQL(`
-			UPDATE reports AS r SET lease = NULL, tries = r.tries + (@as = @reportFailed)::integer,
-				updated_at = greatest(r.updated_at, @now), status = CASE
-				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN @as ELSE @reportFailed END
-			WHERE r.client_id = @client AND r.id = @report AND r.status = @reportPending AND r.lease IS NOT DISTINCT FROM @token::uuid RETURNING r.status`,
+			UPDATE reports AS r SET lease = NULL, tries = r.tries + (?as = ?reportFailed)::integer,
+				updated_at = greatest(r.updated_at, ?now), status = CASE
+				WHEN EXISTS (SELECT 1 FROM clients AS c WHERE c.id = r.client_id AND c.archived_at IS NULL) THEN ?as ELSE ?reportFailed END
+			WHERE r.client_id = ?client AND r.id = ?report AND r.status = ?reportPending AND r.lease IS NOT DISTINCT FROM ?token::uuid RETURNING r.status`,
 			pg.Named{
 				"client": l.Client, "report": l.Report, "as": as, "now": c.At,
 				"reportFailed": domain.ReportFailed, "reportPending": domain.ReportPending, "token": domain.OrNil(l.Token),

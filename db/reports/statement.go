@@ -23,7 +23,7 @@ func (s Statement[Row]) query(t *db.Tenant, p domain.ReportPeriod) pg.Query {
 		"client": t.ID, "darkWeb": t.DarkWebMonitoring, "now": now, "today": domain.DateOf(now),
 		"since": since, "until": until, "firstDay": p.Start, "lastDay": p.End, // of the period
 	}
-	maps.DeleteFunc(values, func(name string, _ any) bool { return !strings.Contains(s.text, "@"+name) })
+	maps.DeleteFunc(values, func(name string, _ any) bool { return !strings.Contains(s.text, "?"+name) })
 	return pg.SQL(s.text, values)
 }
 

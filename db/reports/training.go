@@ -15,30 +15,30 @@ import (
 // coursesOf is an SQL FROM item, alias t: the latest round of each course of the user u, as in the view user_training.
 const coursesOf = `(
 			SELECT DISTINCT ON (a.course_id) a.course_id, a.position, a.assigned_at, a.due_on, a.completed_at
-			FROM assignments AS a WHERE a.client_id = @client AND a.user_id = u.id ORDER BY a.course_id, a.round DESC
+			FROM assignments AS a WHERE a.client_id = ?client AND a.user_id = u.id ORDER BY a.course_id, a.round DESC
 		) AS t`
 
-// standing is an SQL FROM item, alias n, that counts the courses of the user u: those completed from @since until
-// @until, those open, and those overdue on the day @today.
+// standing is an SQL FROM item, alias n, that counts the courses of the user u: those completed from ?since until
+// ?until, those open, and those overdue on the day ?today.
 const standing = `(
-			SELECT count(*) FILTER (WHERE a.completed_at >= @since AND a.completed_at < @until) AS completed,
+			SELECT count(*) FILTER (WHERE a.completed_at >= ?since AND a.completed_at < ?until) AS completed,
 				count(*) FILTER (WHERE a.completed_at IS NULL) AS open,
-				count(*) FILTER (WHERE a.completed_at IS NULL AND a.due_on < @today::date) AS overdue
-			FROM assignments AS a WHERE a.client_id = @client AND a.user_id = u.id
+				count(*) FILTER (WHERE a.completed_at IS NULL AND a.due_on < ?today::date) AS overdue
+			FROM assignments AS a WHERE a.client_id = ?client AND a.user_id = u.id
 		) AS n`
 
 // CourseProgress counts, for each course assigned to an active user, the active users by progress, ordered by title.
 var CourseProgress = Statement[domain.CourseProgress]{"count training by course", `
 	WITH rounds AS (
-		SELECT a.course_id, a.due_on, a.completed_at, a.completed_at >= @since AND a.completed_at < @until AS within,
+		SELECT a.course_id, a.due_on, a.completed_at, a.completed_at >= ?since AND a.completed_at < ?until AS within,
 			a.round = max(a.round) OVER (PARTITION BY a.user_id, a.course_id) AS latest
 		FROM assignments AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
-		WHERE a.client_id = @client AND u.status = 'active'
+		WHERE a.client_id = ?client AND u.status = 'active'
 	)
 	SELECT c.title, count(*) FILTER (WHERE r.latest) AS users,
 		count(r.completed_at) FILTER (WHERE r.latest) AS completed,
-		count(*) FILTER (WHERE r.latest AND r.completed_at IS NULL AND r.due_on >= @today::date) AS open,
-		count(*) FILTER (WHERE r.latest AND r.completed_at IS NULL AND r.due_on < @today::date) AS overdue,
+		count(*) FILTER (WHERE r.latest AND r.completed_at IS NULL AND r.due_on >= ?today::date) AS open,
+		count(*) FILTER (WHERE r.latest AND r.completed_at IS NULL AND r.due_on < ?today::date) AS overdue,
 		count(*) FILTER (WHERE r.within) AS completed_within
 	FROM rounds AS r JOIN courses AS c ON c.id = r.course_id
 	GROUP BY c.id ORDER BY c.title COLLATE "C", c.id`}
@@ -50,7 +50,7 @@ var TrainingMonths = Statement[domain.TrainingMonth]{"count training by month", 
 		count(*) FILTER (WHERE e.done) AS completed
 	FROM assignments AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
 	CROSS JOIN LATERAL (VALUES (a.assigned_at, false), (a.completed_at, true)) AS e (at, done)
-	WHERE a.client_id = @client AND u.status = 'active' AND e.at >= @since AND e.at < @until
+	WHERE a.client_id = ?client AND u.status = 'active' AND e.at >= ?since AND e.at < ?until
 	GROUP BY 1 ORDER BY 1`}
 
 // TrainedUsers counts the courses of every active user, and reads the next due course.
@@ -167,9 +167,9 @@ func teams(column string, keyOf func(string) string) teamStatement {
 			SELECT u.` + column + ` AS name, count(*) AS users,
 				count(*) FILTER (WHERE n.overdue = 0) AS on_track, sum(n.completed)::bigint AS completed,
 				sum(n.open)::bigint AS open, sum(n.overdue)::bigint AS overdue
-			FROM users AS u CROSS JOIN LATERAL ` + standing + ` WHERE u.client_id = @client AND u.status = 'active' GROUP BY 1
+			FROM users AS u CROSS JOIN LATERAL ` + standing + ` WHERE u.client_id = ?client AND u.status = 'active' GROUP BY 1
 		)
 		SELECT team.*, concat_ws(' ', nullif(m.first_name, ''), nullif(m.last_name, '')) AS manager
-		FROM team LEFT JOIN users AS m ON m.client_id = @client AND m.email = team.name
+		FROM team LEFT JOIN users AS m ON m.client_id = ?client AND m.email = team.name
 		ORDER BY team.name COLLATE "C" NULLS LAST`}, keyOf}
 }

@@ -28,7 +28,7 @@ func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domai
 		started, finished := queued.Add(time.Second), queued.Add(12*time.Second)
 		w.exec(ctx, "add a sync run", `INSERT INTO sync_runs
 				(client_id, id, status, trigger, queued_at, started_at, finished_at, updated_at, updated, unchanged)
-			VALUES (@client, @id, @status, @trigger, @queued, @started, @finished, @finished, @updated, @unchanged)`, pg.Named{
+			VALUES (?client, ?id, ?status, ?trigger, ?queued, ?started, ?finished, ?finished, ?updated, ?unchanged)`, pg.Named{
 			"client": c.ID, "id": newID[domain.SyncRunKind](ids, queued), "status": domain.SyncCompleted,
 			"trigger": domain.SyncBySchedule, "queued": queued, "started": started, "finished": finished,
 			"updated": daysAgo, "unchanged": len(c.users) - daysAgo,
@@ -40,7 +40,7 @@ func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domai
 	for i, u := range c.active(anyUser)[:3] {
 		event = newID[domain.EventKind](ids, updated)
 		w.exec(ctx, "record an event", `INSERT INTO events (client_id, id, type, user_id, created_at, recorded_at)
-			VALUES (@client, @id, @type, @user, @at, @recorded)`, pg.Named{
+			VALUES (?client, ?id, ?type, ?user, ?at, ?recorded)`, pg.Named{
 			"client": c.ID, "id": event, "type": domain.UserUpdated, "user": u.ID, "at": updated,
 			"recorded": updated.Add(time.Duration(i) * time.Microsecond), // events are published in this order
 		})
@@ -49,17 +49,17 @@ func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domai
 	hook := newID[domain.WebhookKind](ids, at(40, 9))
 	w.exec(ctx, "add a subscription", `INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status,
 			created_at, updated_at, active_since, last_delivery_at, secret)
-		SELECT @partner, @id, k.id, 'https://hooks.example.com/training', ARRAY[@type]::text[], ARRAY[@client]::uuid[],
-			'Ticket for every change of a user', 'paused', @created, @last, @created, @last, ''
-		FROM api_keys AS k WHERE k.partner_id = @partner AND k.prefix = @prefix`, pg.Named{
+		SELECT ?partner, ?id, k.id, 'https://hooks.example.com/training', ARRAY[?type]::text[], ARRAY[?client]::uuid[],
+			'Ticket for every change of a user', 'paused', ?created, ?last, ?created, ?last, ''
+		FROM api_keys AS k WHERE k.partner_id = ?partner AND k.prefix = ?prefix`, pg.Named{
 		"partner": c.Partner, "id": hook, "type": domain.UserUpdated, "client": c.ID,
 		"created": at(40, 9), "last": at(1, 10), "prefix": demoKeys.All,
 	})
 	// Position 0 is that of no event: the delivered one is not published yet.
 	w.exec(ctx, "add a delivery", `INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type,
 			status, created_at, queued_at, due_at, first_try_at, tries)
-		VALUES (@webhook, @id, @partner, 0, @client, @event, @type, 'succeeded', @at, @at, @at, @at,
-			jsonb_build_array(jsonb_build_object('at', @atText::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`, pg.Named{
+		VALUES (?webhook, ?id, ?partner, 0, ?client, ?event, ?type, 'succeeded', ?at, ?at, ?at, ?at,
+			jsonb_build_array(jsonb_build_object('at', ?atText::text, 'status_code', 204, 'duration_ms', 41, 'response', '')))`, pg.Named{
 		"webhook": hook, "id": newID[domain.DeliveryKind](ids, updated), "partner": c.Partner, "client": c.ID, "event": event,
 		"type": domain.UserUpdated, "at": updated, "atText": updated.Format(time.RFC3339),
 	})

@@ -71,11 +71,11 @@ func (s *Store) SetPhase(ctx context.Context, scope Scope, phase Phase, until ti
 func (s *Store) replaceSetting(ctx context.Context, action string, set Setting, now time.Time) error {
 	key, partner, until := domain.OrNil(set.Key), domain.OrNil(set.Partner), domain.OrNil(set.Until)
 	err := s.exec(ctx, action, `DELETE FROM v1_phases AS p
-		WHERE p.until < @past::timestamptz OR ((@until::timestamptz IS NULL OR p.until <= @until::timestamptz)
+		WHERE p.until < ?past::timestamptz OR ((?until::timestamptz IS NULL OR p.until <= ?until::timestamptz)
 			AND CASE
-				WHEN @key::uuid IS NOT NULL THEN p.key_id = @key::uuid
-				WHEN @partner::uuid IS NOT NULL THEN p.partner_id = @partner::uuid
-					OR p.key_id IN (SELECT id FROM api_keys WHERE partner_id = @partner::uuid)
+				WHEN ?key::uuid IS NOT NULL THEN p.key_id = ?key::uuid
+				WHEN ?partner::uuid IS NOT NULL THEN p.partner_id = ?partner::uuid
+					OR p.key_id IN (SELECT id FROM api_keys WHERE partner_id = ?partner::uuid)
 				ELSE true
 			END)`, pg.Named{"key": key, "partner": partner, "until": until, "past": now.Add(-skew)})
 	if err != nil {

@@ -131,7 +131,7 @@ func (s *Store) Mails(ctx context.Context, to domain.PartnerID) ([]Mail, error) 
 	return pg.All[Mail](ctx, s.db, "list mails about the end of v1", pg.SQL(`
 		SELECT m.kind, p.name, m.recipient, m.created_at, m.sent_at, m.failed_at
 		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id
-		WHERE m.kind IN (@announce, @postpone, @remind) AND (@partner::uuid IS NULL OR m.partner_id = @partner)
+		WHERE m.kind IN (?announce, ?postpone, ?remind) AND (?partner::uuid IS NULL OR m.partner_id = ?partner)
 		ORDER BY m.created_at DESC, p.name_key, m.recipient`,
 		pg.Named{"announce": AnnounceMail, "postpone": PostponeMail, "remind": RemindMail, "partner": domain.OrNil(to)}))
 }

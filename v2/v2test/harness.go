@@ -83,9 +83,8 @@ type Options struct {
 	EdgeClock bool
 	// URL is the address of a database to use instead of a new one.
 	URL string
-	// Behind is the kind of pooler between the service and its database: a PgBouncer with as many connections as the
-	// service may open, or with three that transactions share.
-	Behind pg.Pooler
+	// Pooled puts a PgBouncer between the service and its database, with three connections that transactions share.
+	Pooled bool
 }
 
 // New starts a service, which stops at the end of the test.
@@ -191,22 +190,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// open opens the database, through the pooler of Behind, if any. It fails the test unless FindPooler finds that pooler.
+// open opens the database, through a pooler if Pooled is set. It fails the test unless HasPooler finds that pooler.
 func (o Options) open(t testing.TB, options ...db.Option) (*db.DB, error) {
 	t.Helper()
-	if o.Behind == pg.NoPooler {
+	if !o.Pooled {
 		return db.Open(o.URL, options...)
 	}
-	mode, size, direct := "session", 40, ""
-	if o.Behind.Shared() {
-		mode, size, direct = "transaction", 3, o.URL
+	url := dbtest.PgBouncer(t, o.URL, "transaction", 3)
+	if found, err := pg.HasPooler(t.Context(), url); err != nil || !found {
+		t.Fatalf("no pooler is found; %v", err)
 	}
-	url := dbtest.PgBouncer(t, o.URL, mode, size)
-	found, err := pg.FindPooler(t.Context(), url)
-	if err != nil || found == pg.NoPooler || found.Shared() != o.Behind.Shared() {
-		t.Fatalf("a pooler in mode %s is found as %q, %v", mode, found, err)
-	}
-	return db.Open(url, append(options, db.WithPooler(found, direct))...)
+	return db.Open(url, append(options, db.WithPooler(o.URL, true))...)
 }
 
 // Unlimited are limits above the requests of any test.

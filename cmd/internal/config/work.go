@@ -77,10 +77,10 @@ const MinConnections = 5
 
 // ConnectionsNeeded returns the maximum number of connections of a process to the server: its pool, the reserved ones
 // and its listeners. A process without background work has two listeners less, those for mail and reports. The pool is
-// left out behind a pooler in transaction mode, which has connections of its own.
-func (f WorkFlags) ConnectionsNeeded(working bool, pooler pg.Pooler) int {
+// left out behind a pooler, which has connections of its own.
+func (f WorkFlags) ConnectionsNeeded(working, pooled bool) int {
 	n := f.Connections + pg.ReservedConns + pg.Listeners
-	if pooler.Shared() {
+	if pooled {
 		n -= f.Connections
 	}
 	if !working {
@@ -92,7 +92,7 @@ func (f WorkFlags) ConnectionsNeeded(working bool, pooler pg.Pooler) int {
 // CheckConnections returns an error if the process may need more connections than the database allows, and warns if
 // other processes leave too few. working reports whether the process does background work.
 func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
-	need := f.ConnectionsNeeded(working, d.Pooler())
+	need := f.ConnectionsNeeded(working, d.Pooled())
 	conns, err := doctor.ReadConnections(ctx, d)
 	if err != nil {
 		return err

@@ -29,7 +29,8 @@ import (
 // Flags select a command's database: a given one, or the embedded one of a data directory, which it joins or starts.
 type Flags struct {
 	DatabaseURL string `name:"database-url" placeholder:"URL" group:"database" brief:"A PostgreSQL database. Default: the embedded one." help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
-	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"PostgreSQL itself, where --database-url is a pooler." help:"PostgreSQL itself, where --database-url leads to a pooler in transaction mode: for LISTEN, locks of a session and migrations."`
+	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"PostgreSQL itself, where --database-url is a pooler." help:"PostgreSQL itself, where --database-url leads to a pooler such as PgBouncer: for LISTEN, locks of a session and migrations. Required there."`
+	Prepares    bool   `name:"pooler-prepares" group:"database" brief:"The pooler keeps prepared statements." help:"The pooler at --database-url keeps prepared statements (PgBouncer 1.21 and newer, with max_prepared_statements above 0): frequent queries then keep their plans."`
 	ReplicaURL  string `name:"replica-url" placeholder:"URL" group:"database" brief:"A standby to read reports and exports from." help:"A standby of --database-url. Reports, exports and the figures of metrics are read from it while it keeps up, and everything else from the primary."`
 	DataDir     string `name:"data-dir" default:"./data" type:"path" group:"database" brief:"The embedded database and files." help:"Where the embedded database and the files are kept."`
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"PostgreSQL's programs." help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
@@ -136,58 +137,57 @@ func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres"
 func (f Flags) Connect(
 	ctx context.Context, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
-	pooler, err := f.FindPooler(ctx)
+	pooled, err := f.HasPooler(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := f.CheckPooler(ctx, pooler); err != nil {
+	if err := f.CheckPooler(ctx, pooled); err != nil {
 		return nil, nil, err
 	}
-	return f.ConnectVia(ctx, pooler, progress, serveOptions)
+	return f.ConnectVia(ctx, pooled, progress, serveOptions)
 }
 
-// FindPooler identifies the pooler that --database-url leads to, pg.NoPooler if it leads to PostgreSQL itself.
-func (f Flags) FindPooler(ctx context.Context) (pg.Pooler, error) {
+// HasPooler reports whether --database-url leads to a pooler, and not to PostgreSQL itself.
+func (f Flags) HasPooler(ctx context.Context) (bool, error) {
 	if f.DatabaseURL == "" {
-		return pg.NoPooler, nil
+		return false, nil
 	}
-	pooler, err := pg.FindPooler(ctx, f.DatabaseURL)
+	pooled, err := pg.HasPooler(ctx, f.DatabaseURL)
 	if err != nil {
 		err = UnreachableError(fmt.Errorf("reach the database: %w", err))
 	}
-	return pooler, err
+	return pooled, err
 }
 
-// PoolerHint explains how to use a pooler in transaction mode.
-const PoolerHint = "give the address of PostgreSQL itself by --direct-database-url, or set the pooler to pool_mode = session"
+// PoolerHint explains how to use a pooler.
+const PoolerHint = "give the address of PostgreSQL itself by --direct-database-url"
 
-// CheckPooler returns an error if pooler, that of --database-url, is in transaction mode and --direct-database-url is
-// missing. It also rejects a --direct-database-url without --database-url, one that cannot be reached, and one that
-// leads to such a pooler. Its errors about a pooler end with PoolerHint.
-func (f Flags) CheckPooler(ctx context.Context, pooler pg.Pooler) error {
-	if f.DirectURL == "" {
-		if pooler.Shared() {
-			return errors.New("--database-url leads to a pooler in transaction mode: " + PoolerHint)
-		}
+// CheckPooler returns an error if pooled is true, for --database-url, and --direct-database-url is missing. It also
+// rejects a --direct-database-url without --database-url, one that cannot be reached, and one that leads to a pooler.
+// Its errors about a pooler end with PoolerHint.
+func (f Flags) CheckPooler(ctx context.Context, pooled bool) error {
+	switch {
+	case f.DirectURL == "" && pooled:
+		return errors.New("--database-url leads to a pooler: " + PoolerHint)
+	case f.DirectURL == "":
 		return nil
-	}
-	if f.DatabaseURL == "" {
+	case f.DatabaseURL == "":
 		return errors.New("--direct-database-url goes with --database-url")
 	}
-	direct, err := pg.FindPooler(ctx, f.DirectURL)
+	direct, err := pg.HasPooler(ctx, f.DirectURL)
 	switch {
 	case err != nil:
 		return fmt.Errorf("--direct-database-url: %w: %s", err, PoolerHint)
-	case direct.Shared():
-		return errors.New("--direct-database-url leads to a pooler in transaction mode: " + PoolerHint)
+	case direct:
+		return errors.New("--direct-database-url leads to a pooler: " + PoolerHint)
 	}
 	return nil
 }
 
-// ConnectVia opens the database by way of pooler, which it does not check, and returns a function that closes the
-// database. It does not check the tables either. serveOptions are nil for a command.
+// ConnectVia opens the database, by way of a pooler if pooled is true, and returns a function that closes it. It checks
+// neither the pooler nor the tables. serveOptions are nil for a command.
 func (f Flags) ConnectVia(
-	ctx context.Context, pooler pg.Pooler, progress io.Writer, serveOptions *ServeOptions,
+	ctx context.Context, pooled bool, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
@@ -203,7 +203,10 @@ func (f Flags) ConnectVia(
 			stop = f.supervise(ctx, server, serveOptions.Log)
 		}
 	}
-	options, log := []db.Option{db.WithPooler(pooler, f.DirectURL)}, output.NewLog(progress, slog.LevelInfo, "text")
+	options, log := []db.Option{}, output.NewLog(progress, slog.LevelInfo, "text")
+	if pooled {
+		options = append(options, db.WithPooler(f.DirectURL, f.Prepares))
+	}
 	if serveOptions != nil {
 		log = serveOptions.Log
 		options = append(options, db.WithConns(serveOptions.Connections), db.WithSlowLog(log, slowStatement), db.WithStepLog(log))
@@ -221,7 +224,7 @@ func (f Flags) ConnectVia(
 	if err := d.Ping(ctx); err != nil {
 		return nil, nil, errors.Join(UnreachableError(err), d.Close(), stop())
 	}
-	if f.DirectURL != "" {
+	if pooled {
 		if err := checkSameDatabase(ctx, d); err != nil {
 			return nil, nil, errors.Join(err, d.Close(), stop())
 		}

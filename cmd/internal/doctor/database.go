@@ -80,25 +80,25 @@ func assessServer(s doctor.Server, at string) finding {
 
 // connect connects to the database, even through a pooler that serve refuses: poolerFault is then the reason.
 func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error, err error) {
-	if e.pooler, err = e.FindPooler(ctx); err != nil {
+	if e.pooled, err = e.HasPooler(ctx); err != nil {
 		return nil, nil, err
 	}
 	flags := e.Flags
-	if e.poolerFault = flags.CheckPooler(ctx, e.pooler); e.poolerFault != nil {
-		flags.DirectURL = "" // ConnectVia would try it
+	if e.poolerFault = flags.CheckPooler(ctx, e.pooled); e.poolerFault != nil {
+		return flags.ConnectVia(ctx, false, e.env.Err, nil) // nil: for a command
 	}
-	return flags.ConnectVia(ctx, e.pooler, e.env.Err, nil) // nil: for a command
+	return flags.ConnectVia(ctx, e.pooled, e.env.Err, nil) // nil: for a command
 }
 
-// checkPooler fails if serve refuses the pooler, and warns if queries through it are compiled (jit): behind a pooler in
-// transaction mode, sessions cannot switch that off. For an embedded database its finding has no status.
+// checkPooler fails if serve refuses the pooler, and warns if queries through it are compiled (jit), which sessions behind
+// a pooler cannot switch off. For an embedded database its finding has no status.
 func (e *examination) checkPooler(ctx context.Context) finding {
 	switch {
 	case e.poolerFault != nil:
 		return fail(database.PoolerHint, errors.New(strings.TrimSuffix(e.poolerFault.Error(), ": "+database.PoolerHint)))
 	case e.DatabaseURL == "":
 		return finding{}
-	case e.pooler == pg.NoPooler:
+	case !e.pooled:
 		return pass("none: connections lead to PostgreSQL itself")
 	}
 	jit, err := pg.One[bool](ctx, e.db, "ask for jit", pg.SQL("SELECT pg_jit_available()"))
@@ -107,9 +107,9 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 		return fail("the database must answer", err)
 	case jit:
 		return warn("ALTER ROLE … SET jit = off, and reconnect the pooler",
-			"a pooler answers, in mode %s, and queries are compiled (jit)", e.pooler)
+			"a pooler answers, and queries are compiled (jit)")
 	}
-	return pass("a pooler answers, in mode %s", e.pooler)
+	return pass("a pooler answers; prepared statements: %t (--pooler-prepares)", e.Prepares)
 }
 
 // checkReplica checks that the standby can be read, and warns if the primary may cut long reads off. Without a standby its
@@ -193,7 +193,7 @@ func (e *examination) checkPool(ctx context.Context) finding {
 	if err != nil {
 		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
 	}
-	need := e.ConnectionsNeeded(!e.NoWork /* working */, e.pooler)
+	need := e.ConnectionsNeeded(!e.NoWork /* working */, e.pooled)
 	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, conns.Allowed, conns.Used)
 	return grade("lower --connections, or raise the database's max_connections", found,
 		need > conns.Allowed, conns.Used+need > conns.Allowed)

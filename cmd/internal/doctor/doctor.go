@@ -19,7 +19,6 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/doctor"
 	"partnerapi/db/move"
-	"partnerapi/db/pg"
 )
 
 // Command is the command doctor: it checks what serve needs.
@@ -127,8 +126,8 @@ type examination struct {
 	db     *db.DB
 	shut   func() error
 	server doctor.Server
-	// pooler is the pooler that --database-url leads to; poolerFault is why serve refuses it, or nil.
-	pooler      pg.Pooler
+	// pooled is true if --database-url leads to a pooler; poolerFault is why serve refuses it, or nil.
+	pooled      bool
 	poolerFault error
 	// migrated reports whether the tables are at the version that this program needs.
 	migrated bool
