@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,19 +12,17 @@ import (
 	"net/http/pprof"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"partnerapi/db"
 	"partnerapi/domain"
 )
 
-// What is measured runs in processes of its own, so that its memory and its
-// scheduling are its own. A child gets its parameters on its command line, says one
-// line of JSON, and ends when its standard input does: with its parent, however that
-// ends.
+// What is measured runs in processes of its own, so that its memory and its scheduling are its own. A child receives its
+// parameters on its command line, writes one line of JSON, and exits when its standard input ends: with its parent,
+// however that exits.
 
 // params are the parameters of children.
 type params struct {
@@ -39,35 +36,31 @@ type params struct {
 	Format    domain.ReportFormat
 	SMTP      string // the mail server's URL
 	CA        string // the file of the certificate of endpoints
-	Accounts  int    // of a directory
-	Directory shown
-	Now       time.Time // where the clock stands
+	Directory connection
+	Now       time.Time // of the database's clock, unless zero
 }
 
-// life is what a child does until its context ends. It says one line.
+// life is what a child does until its context ends. It calls say once.
 type life func(ctx context.Context, p params, say func(any))
 
-// children are the children's lives by their names.
+// children are the lives of children by their names.
 var children = map[string]life{
-	"service":             serving(newService),
-	"service-silent":      serving(newSilentService),
-	"reference":           serving(newReference),
-	"usual":               serving(newUsual),
-	"work":                onData(sendMails),
-	"deliver":             onData(deliverEvents),
-	"ingest":              once(ingestSignals),
-	"give":                once(giveCourses),
-	"report":              once(makeReport),
-	"directory-microsoft": directoryOf(openMicrosoft),
-	"directory-google":    directoryOf(openGoogle),
-	"sync":                once(syncClient),
-	"export":              once(exportLines),
-	"refresh":             refreshDaily,
-	"import":              once(importLines),
+	"service":   serving(newService),
+	"reference": serving(newReference),
+	"usual":     serving(newUsual),
+	"email":     onData(sendMails),
+	"deliver":   onData(deliverEvents),
+	"ingest":    once(ingestSignals),
+	"assign":    once(assignCourses),
+	"report":    once(makeReport),
+	"sync":      once(syncClient),
+	"export":    once(exportLines),
+	"import":    once(importLines),
+	"refresh":   once(refreshDaily),
 }
 
-// beChild is the life of a child.
-func beChild(ctx context.Context, name, text string, parent io.Reader, out io.Writer) error {
+// runChild runs a child.
+func runChild(ctx context.Context, name, text string, parent io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -81,46 +74,47 @@ func beChild(ctx context.Context, name, text string, parent io.Reader, out io.Wr
 	return try(func() { children[name](ctx, p, func(said any) { check(json.NewEncoder(out).Encode(said)) }) })
 }
 
-// done is what a child that works once says.
-type done[T any] struct {
-	Took   time.Duration
-	Result T
-}
-
-// onData is a child that works on the database.
+// onData is a child with the database.
 func onData(work func(ctx context.Context, d *db.DB, p params, say func(any))) life {
 	return func(ctx context.Context, p params, say func(any)) {
-		d := must(db.Open(p.URL))
+		var options []db.Option
+		if !p.Now.IsZero() {
+			options = append(options, db.WithClock(domain.NewManualClock(p.Now)), db.WithAcceptedClock())
+		}
+		d := must(db.Open(p.URL, options...))
 		defer d.Close()
 		work(ctx, d, p, say)
 	}
 }
 
-// once is a child that does its work on the database, says what came of it, and
-// waits to be stopped.
+// done is the line of a child that works once.
+type done[T any] struct {
+	Took   time.Duration
+	Result T
+	peak   float64 // memory, added by the parent
+}
+
+// once is a child that works once with the database, and then waits for its end.
 func once[T any](work func(context.Context, *db.DB, params) T) life {
 	return onData(func(ctx context.Context, d *db.DB, p params, say func(any)) {
-		begin := time.Now()
+		began := time.Now()
 		result := work(ctx, d, p)
-		say(done[T]{time.Since(begin), result})
+		say(done[T]{Took: time.Since(began), Result: result})
 		<-ctx.Done()
 	})
 }
 
-// serving is a child that serves what build makes, and says where.
+// serving is a child that serves HTTP and says its URL.
 func serving(build func(context.Context, params) http.Handler) life {
 	return func(ctx context.Context, p params, say func(any)) {
-		handler := build(ctx, p)
+		mux := http.NewServeMux()
+		mux.Handle("/", build(ctx, p))
 		if p.Profiled {
-			mux := http.NewServeMux()
 			mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-			mux.Handle("/", handler)
-			handler = mux
 		}
 		listener := must(net.Listen("tcp", "127.0.0.1:0"))
-		say(listener.Addr().String())
-		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
-			IdleTimeout: 2 * time.Minute}
+		say("http://" + listener.Addr().String())
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 		context.AfterFunc(ctx, func() { _ = server.Close() })
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			check(err)
@@ -131,13 +125,12 @@ func serving(build func(context.Context, params) http.Handler) life {
 // child is a process that was started.
 type child struct {
 	said    []byte // its line
-	address string // a server's
+	url     string // of a server
 	command *exec.Cmd
-	stdin   io.Closer
+	stdin   io.Closer // whose end ends it
 }
 
-// start starts the program anew as one of the children, on the data unless p says
-// otherwise, and waits for its line.
+// start starts a child, with the database of the data unless p has another one, and waits for its line.
 func (b *bench) start(name string, p params) *child {
 	if p.URL == "" {
 		p.URL = b.data.url
@@ -150,102 +143,42 @@ func (b *bench) start(name string, p params) *child {
 	check(c.command.Start())
 	var err error
 	if c.said, err = bufio.NewReader(out).ReadBytes('\n'); err != nil {
-		check(errors.Join(fmt.Errorf("%s ended before it said its line", name), c.stop()))
+		check(errors.Join(fmt.Errorf("%s ended before its line", name), c.stop()))
 	}
 	return c
 }
 
-// serve starts a server.
+// serve starts a server that runs to the end.
 func (b *bench) serve(name string) *child {
 	c := b.start(name, params{})
-	check(json.Unmarshal(c.said, &c.address))
+	b.ends = append(b.ends, c.stop)
+	check(json.Unmarshal(c.said, &c.url))
 	return c
 }
 
-// beside finds a figure while a server runs beside the service.
-func (b *bench) beside(name string, find func(context.Context, *child) figure) finder {
-	return func(ctx context.Context) (f figure) {
-		c := b.serve(name)
-		err := try(func() { f = find(ctx, c) })
-		check(errors.Join(err, c.stop()))
-		return f
-	}
-}
-
-// while uses a child while it works, and returns its peak memory.
-func (b *bench) while(name string, p params, use func(*child)) (peak float64) {
-	before := childProcessors(b.data.server)
+// during starts a child, calls use, stops the child, and returns its peak memory.
+func (b *bench) during(name string, p params, use func(*child)) (peak float64) {
 	c := b.start(name, p)
 	err := try(func() {
 		use(c)
-		fmt.Fprintf(b.progress, "  processor time: child %s, database %s\n", processor(c.pid()),
-			childProcessors(b.data.server)-before)
 		peak = c.peakMB()
 	})
 	check(errors.Join(err, c.stop()))
 	return peak
 }
 
-// inChild lets a child work once, and returns what came of it.
-func inChild[T any](b *bench, name string, p params) (got done[T], peak float64) {
-	peak = b.while(name, p, func(c *child) { check(json.Unmarshal(c.said, &got)) })
-	return got, peak
+// inChild runs a child that works once.
+func inChild[T any](b *bench, name string, p params) (got done[T]) {
+	peak := b.during(name, p, func(c *child) { check(json.Unmarshal(c.said, &got)) })
+	got.peak = peak
+	return got
 }
 
 // stop ends the child and waits for its end.
-func (c *child) stop() error {
-	return errors.Join(c.stdin.Close(), c.command.Wait())
-}
+func (c *child) stop() error { return errors.Join(c.stdin.Close(), c.command.Wait()) }
 
-func (c *child) pid() int { return c.command.Process.Pid }
-
-// peakMB is the most memory that the child ever had resident.
-func (c *child) peakMB() float64 { return peakMB(c.pid()) }
-
-// peakMB is the most memory that a process ever had resident, in MB of 2^20 bytes.
-func peakMB(pid int) float64 {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		fail("read a process's memory, which takes Linux: %w", err)
-	}
-	var kB float64
-	_, peak, _ := strings.Cut(string(status), "VmHWM:")
-	must(fmt.Sscan(peak, &kB))
-	return kB / 1024
-}
-
-// Requests a second depend on what else the machine does; the processor time
-// that a request takes hardly does. It is shown beside them where the system
-// reports it, as Linux does in hundredths of a second.
-
-// processor is the processor time that a process took so far.
-func processor(pid int) time.Duration {
-	_, took := statOf("/proc/" + strconv.Itoa(pid) + "/stat")
-	return took
-}
-
-// childProcessors is that of a process's living children together.
-func childProcessors(pid int) (sum time.Duration) {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		if parent, took := statOf(file); parent == pid {
-			sum += took
-		}
-	}
-	return sum
-}
-
-// statOf reads the parent and the processor time out of a process's stat; a
-// process that has ended has neither.
-func statOf(file string) (parent int, took time.Duration) {
-	stat, _ := os.ReadFile(file)
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // behind the name, which may hold anything
-	fields := bytes.Fields(rest)
-	if len(fields) < 13 {
-		return 0, 0
-	}
-	parent, _ = strconv.Atoi(string(fields[1]))
-	user, _ := strconv.Atoi(string(fields[11]))
-	system, _ := strconv.Atoi(string(fields[12]))
-	return parent, time.Duration(user+system) * 10 * time.Millisecond
+// peakMB returns the maximum resident memory of the child so far, in MB of 2^20 bytes.
+func (c *child) peakMB() float64 {
+	status := must(must(procfs.NewProc(c.command.Process.Pid)).NewStatus())
+	return float64(status.VmHWM) / (1 << 20)
 }

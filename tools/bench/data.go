@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"partnerapi/cmd/internal/output"
@@ -19,60 +18,49 @@ import (
 	"partnerapi/domain"
 )
 
-// data is the database that is measured on.
+// data is the database.
 type data struct {
 	db       *db.DB
 	url      string
-	admin    string // that of the superuser
+	admin    string // the URL of the superuser
 	partner  domain.PartnerID
 	clients  []domain.ClientID // the first has the most users
 	users    int               // of the first client
 	all      int               // users of all clients
-	server   int               // the database server's process
 	progress io.Writer
-
-	freshened time.Time // when all summaries were refreshed
 }
 
-// openData starts the database and fills it, unless it is full. Half of the users
-// belong to one client.
-func (b *bench) openData(ctx context.Context, size seed.Size) {
+// openData starts the database and fills it, unless it is full. Half of the users belong to one client.
+func (b *bench) openData(ctx context.Context, size seed.Size, settings map[string]string) {
 	check(os.MkdirAll(b.dataDir, 0o755))
 	check(os.Chmod(b.dataDir, 0o755)) // the server may run as another user
 	server := must(embedded.Start(ctx, embedded.Config{
-		Dir: filepath.Join(b.dataDir, "postgres"), Settings: b.settings, Log: b.progress}))
+		Dir: filepath.Join(b.dataDir, "postgres"), Settings: settings, Log: b.progress}))
 	b.ends = append(b.ends, server.Stop)
-	b.data = &data{db: must(db.Open(server.URL())), url: server.URL(), admin: server.AdminURL(), users: size.Users / 2,
-		all: size.Users, server: server.PID(), progress: b.progress}
-	b.ends = append(b.ends, b.data.db.Close)
-	b.data.fill(ctx, size)
-}
-
-func (d *data) fill(ctx context.Context, size seed.Size) {
-	d.migrate(ctx, d.db)
-	if d.find(ctx); len(d.clients) < 2 { // one where it was cut short
-		begin := time.Now()
+	d := &data{db: must(db.Open(server.URL())), url: server.URL(), admin: server.AdminURL(), users: size.Users / 2,
+		all: size.Users, progress: b.progress}
+	b.data = d
+	b.ends = append(b.ends, d.db.Close)
+	migrateAll(ctx, d.db)
+	if d.find(ctx); len(d.clients) < 2 { // one if an earlier run was interrupted
+		began := time.Now()
 		for _, part := range []seed.Size{{Clients: 1, Users: d.users, Mails: size.Mails},
 			{Clients: size.Clients - 1, Users: size.Users - d.users, Mails: size.Mails}}[len(d.clients):] {
 			check(seed.Large(ctx, d.db, part, output.NewBar(d.progress, "seeding")))
 		}
-		fmt.Fprintf(d.progress, "seeded %d clients and %d users in %s, with at most %.0f MB of memory\n", size.Clients,
-			size.Users, rounded(time.Since(begin)), peakMB(os.Getpid()))
-		debug.FreeOSMemory()
+		fmt.Fprintf(d.progress, "seeded %d clients and %d users in %s\n", size.Clients, size.Users, rounded(time.Since(began)))
 		d.find(ctx)
 	}
 	if len(d.clients) != size.Clients {
-		fail("there are %d clients, not %d: name another --data-dir", len(d.clients), size.Clients)
+		fail("there are %d clients, want %d: name another --data-dir", len(d.clients), size.Clients)
 	}
 }
 
-// migrate makes the tables of a database, and the service's own templates.
-func (d *data) migrate(ctx context.Context, of *db.DB) {
-	must(migrate.Up(ctx, of))
-	if older.migrate != nil {
-		check(older.migrate(ctx, of))
-	}
-	check(of.LoadTemplates(ctx))
+// migrateAll creates the tables of a database, and the service's own templates.
+func migrateAll(ctx context.Context, d *db.DB) {
+	must(migrate.Up(ctx, d))
+	migrateV1(ctx, d) // v1-line
+	check(d.LoadTemplates(ctx))
 }
 
 // find finds the seeded clients, those with the most users first.
@@ -86,7 +74,7 @@ func (d *data) find(ctx context.Context) {
 		"SELECT id FROM clients WHERE partner_id = $1 ORDER BY users_active + users_inactive DESC, id", d.partner)
 }
 
-// key makes a key with a scope on all clients, or on some.
+// key creates a key with a scope for all clients, or some.
 func (d *data) key(ctx context.Context, scope domain.Scope, clients ...domain.ClientID) string {
 	return must(d.db.CreateKey(ctx, db.NewKey{Partner: d.partner, Name: "bench " + db.NewID[domain.KeyKind]().String(),
 		Scopes: []domain.Scope{scope}, Clients: clients}))
@@ -97,48 +85,133 @@ func (d *data) exec(ctx context.Context, query string, values ...any) {
 	must(pg.Exec(ctx, d.db, "prepare", pg.Raw(query, values)))
 }
 
-// all are the rows that a query answers.
+// all returns the rows of a query, and the first one of one.
 func all[Row any](ctx context.Context, d *data, query string, values ...any) []Row {
 	return must(pg.All[Row](ctx, d.db, "read", pg.Raw(query, values)))
 }
 
-// count is the number that a query answers.
-func (d *data) count(ctx context.Context, query string, values ...any) int {
-	return all[int](ctx, d, query, values...)[0]
+func first[Row any](ctx context.Context, d *data, query string, values ...any) Row {
+	rows := all[Row](ctx, d, query, values...)
+	if len(rows) == 0 {
+		fail("%s: no rows", query)
+	}
+	return rows[0]
 }
 
-// activeUsers are the first active users of the largest client.
+// activeUsers returns the first active users of the largest client.
 func (d *data) activeUsers(ctx context.Context, n int) []domain.UserID {
 	users := all[domain.UserID](ctx, d,
 		"SELECT id FROM users WHERE client_id = $1 AND status = 'active' ORDER BY id LIMIT $2", d.clients[0], n)
 	if len(users) < n {
-		fail("the largest client has %d active users and not %d", len(users), n)
+		fail("the largest client has %d active users, want %d", len(users), n)
 	}
 	return users
 }
 
-// emptyName is the database that is empty but for the catalogues.
+// randomUsers returns users of any clients in random order.
+func (d *data) randomUsers(ctx context.Context) []domain.UserID {
+	return all[domain.UserID](ctx, d, "SELECT id FROM users ORDER BY random() LIMIT 1000")
+}
+
+// pathOf returns the path of a client, or of what it has.
+func pathOf(client domain.ClientID, of ...any) string {
+	return "/v2/clients/" + client.String() + fmt.Sprint(of...)
+}
+
+// emptyName is the database that has only the catalogues.
 const emptyName = "bench_import"
 
-// emptyURL is the URL of that database.
 func (d *data) emptyURL() string {
-	where, _ := url.Parse(d.admin) // it is the server's own
+	where := must(url.Parse(d.admin))
 	where.Path = "/" + emptyName
 	return where.String()
 }
 
-// empty makes that database anew.
+// empty creates that database anew.
 func (d *data) empty(ctx context.Context) {
 	admin := must(db.Open(d.admin))
 	defer admin.Close()
 	for _, statement := range []string{"DROP DATABASE IF EXISTS " + emptyName, "CREATE DATABASE " + emptyName} {
 		must(pg.Exec(ctx, admin, "make a database", pg.SQL(statement)))
 	}
-
 	to := must(db.Open(d.emptyURL()))
 	defer to.Close()
-	d.migrate(ctx, to)
-	breaches := all[string](ctx, d, "SELECT coalesce(json_agg(b), '[]')::text FROM breaches AS b")[0]
-	must(pg.Exec(ctx, to, "copy the breaches", pg.SQL(
-		"INSERT INTO breaches SELECT * FROM json_populate_recordset(NULL::breaches, ?::json)", breaches)))
+	migrateAll(ctx, to)
+}
+
+const (
+	// policies is the number of policies of the largest client, including those of the seed.
+	policies = 10
+	// published is the number of events that the seed's partner can read.
+	published = 200_000
+	// pageRows is the number of rows of v1's largest pages.
+	pageRows = 50
+
+	measuredPolicy, measuredCollection = "Measured policy", "Measured collection"
+)
+
+// policies adds a collection of all users of the largest client, and policies that most of their audiences signed. One
+// is the collection's, the others are for all.
+func (d *data) policies(ctx context.Context) {
+	d.once(ctx, "policies", func(ctx context.Context) {
+		client := d.clients[0]
+		d.exec(ctx, `INSERT INTO collections (client_id, id, name, name_key, member_count, created_by, created_at, updated_at)
+			SELECT $1, gen_random_uuid(), $2, lower($2), count(*), 'api', now(), now() FROM users WHERE client_id = $1`,
+			client, measuredCollection)
+		d.exec(ctx, `INSERT INTO collection_members (client_id, collection_id, user_id, added_at)
+			SELECT $1, k.id, u.id, now() - make_interval(mins => (row_number() OVER (ORDER BY u.id) / 10)::integer)
+			FROM users AS u JOIN collections AS k USING (client_id) WHERE client_id = $1 AND k.name = $2`,
+			client, measuredCollection)
+		d.exec(ctx, `INSERT INTO policies
+				(client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, created_at, updated_at)
+			SELECT k.client_id, gen_random_uuid(), $2 || ' ' || n, CASE n WHEN 1 THEN 'collection' ELSE 'tenant' END,
+				CASE n WHEN 1 THEN k.id ELSE k.client_id END, true, now(), now() - make_interval(mins => 100 - n), now()
+			FROM collections AS k, generate_series(1, $4 - 1) AS n WHERE k.client_id = $1 AND k.name = $3`,
+			client, measuredPolicy, measuredCollection, policies)
+		d.exec(ctx, `INSERT INTO policy_signatures (client_id, policy_id, user_id, version, signed_at)
+			SELECT p.client_id, p.id, u.id, p.version,
+				now() - make_interval(days => abs(hashtext(u.id::text || p.title)) % 400)
+			FROM policies AS p JOIN users AS u USING (client_id)
+			WHERE client_id = $1 AND starts_with(p.title, $2) AND hashtext(p.title || u.id::text) % 10 <> 0`,
+			client, measuredPolicy)
+	})
+}
+
+// publishedEvents adds events of all clients in turns, as if they had been published.
+func (d *data) publishedEvents(ctx context.Context) {
+	d.once(ctx, "published events", func(ctx context.Context) {
+		d.exec(ctx, `
+			WITH head AS (UPDATE event_head SET position = position + $2 RETURNING position - $2 AS position)
+			INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
+			SELECT $1, head.position + n, c.id, gen_random_uuid(), t.type, now(), format(
+				'{"id":"evt_01h455vb4pex5vsknk084sn02q","type":"%s","created_at":"2026-06-15T12:00:00.000000Z",' ||
+				'"client_id":"cli_01h455vb4pex5vsknk084sn02q","data":{"id":"usr_01h455vb4pex5vsknk084sn02q",' ||
+				'"email":"user%s@bench.example","first_name":"User","last_name":"%s","job_title":"Accountant",' ||
+				'"status":"active","updated_at":"2026-06-15T12:00:00.000000Z"}}', t.type, n, n)
+			FROM head, generate_series(1, $2::bigint) AS n
+			JOIN (SELECT id, row_number() OVER (ORDER BY id) - 1 AS place, count(*) OVER () AS of FROM clients
+				WHERE partner_id = $1) AS c ON c.place = n % c.of
+			JOIN (SELECT type, place - 1 AS place FROM unnest($3::text[]) WITH ORDINALITY AS t (type, place)) AS t
+				ON t.place = n % cardinality($3::text[])`,
+			d.partner, published, domain.EventType("").Values())
+	})
+}
+
+// once adds a part of the data, unless the database has it.
+func (d *data) once(ctx context.Context, part string, fill func(ctx context.Context)) {
+	began, added := time.Now(), 0
+	check(d.db.Tx(ctx, func(tx context.Context) error {
+		return try(func() {
+			d.exec(tx, "CREATE TABLE IF NOT EXISTS bench_parts (name text PRIMARY KEY)")
+			added = must(pg.Exec(tx, d.db, "note a part", pg.SQL(
+				"INSERT INTO bench_parts (name) VALUES (?) ON CONFLICT DO NOTHING", part)))
+			if added > 0 {
+				fill(tx)
+			}
+		})
+	}))
+	if added > 0 {
+		d.exec(ctx, "VACUUM ANALYZE")
+		fmt.Fprintf(d.progress, "added %s in %s\n", part, rounded(time.Since(began)))
+	}
 }

@@ -2,8 +2,7 @@ package main
 
 import "fmt"
 
-// failure is the panic by which whatever belongs to a measure fails. It costs the
-// measure's own row: try turns it into an error.
+// failure is the panic by which a measure fails. It costs the measure's own row: try turns it into an error.
 type failure struct{ error }
 
 // check fails for an error.
@@ -13,7 +12,7 @@ func check(err error) {
 	}
 }
 
-// must is a value without its error, for which it fails.
+// must returns a value, or fails for an error.
 func must[T any](value T, err error) T {
 	check(err)
 	return value
@@ -22,15 +21,15 @@ func must[T any](value T, err error) T {
 // fail fails with a text.
 func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
 
-// try does something, and returns what it failed with.
+// try calls do, and returns the error with which it failed.
 func try(do func()) (err error) {
 	defer func() {
-		switch f := recover().(type) {
-		case nil:
-		case failure:
+		if r := recover(); r != nil {
+			f, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
 			err = f.error
-		default:
-			panic(f)
 		}
 	}()
 	do()

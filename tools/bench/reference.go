@@ -98,22 +98,8 @@ func scanClient(row pgx.Row) (c shownClient, err error) {
 		&c.Phishing.ClickRate90d, &c.Phishing.ReportRate90d, &c.Phishing.ClickRate365d, &c.Phishing.ClickRateTotal,
 		&c.Frameworks, &c.Features.DarkWebMonitoring, &c.Features.DirectorySync)
 	c.ID = domain.ClientID(id.Bytes).String()
-	c.Risk.Grade = grade(c.Risk.AverageScore)
+	c.Risk.Grade = string(domain.GradeOf(c.Risk.AverageScore))
 	return c, err
-}
-
-func grade(score int) string {
-	switch {
-	case score >= 800:
-		return "A"
-	case score >= 700:
-		return "B"
-	case score >= 600:
-		return "C"
-	case score >= 400:
-		return "D"
-	}
-	return "F"
 }
 
 func (r *reference) client(c *gin.Context) {
@@ -267,16 +253,14 @@ func scanUser(row pgx.Row) (u shownUser, err error) {
 	var id, group, course pgtype.UUID
 	var groupName, title *string
 	var due *time.Time
-	err = row.Scan(&id, &u.Email, &u.FirstName, &u.LastName, &u.Department, &u.JobTitle, &u.ManagerEmail, &u.Status,
-		&u.Role,
-		&u.PreferredLanguage, &u.Source, &u.CreatedAt.Time, &u.UpdatedAt.Time, &u.Risk.Score, &group, &groupName, &course,
-		&title, &due,
+	err = row.Scan(&id, &u.Email, &u.FirstName, &u.LastName, &u.Department, &u.JobTitle, &u.ManagerEmail, &u.Status, &u.Role,
+		&u.PreferredLanguage, &u.Source, &u.CreatedAt.Time, &u.UpdatedAt.Time, &u.Risk.Score, &group, &groupName, &course, &title, &due,
 		&u.Training.OverdueCount, &u.Phishing.Sent, &u.Phishing.Clicked, &u.Phishing.Sent365d, &u.Phishing.Clicked365d)
 	if err != nil {
 		return u, err
 	}
 	u.ID = domain.UserID(id.Bytes).String()
-	u.Risk.Grade = grade(u.Risk.Score)
+	u.Risk.Grade = string(domain.GradeOf(u.Risk.Score))
 	u.Training.OnTrack = u.Training.OverdueCount == 0
 	u.Phishing.ClickRate = domain.Percent(u.Phishing.Clicked, u.Phishing.Sent)
 	u.Phishing.ClickRate365d = domain.Percent(u.Phishing.Clicked365d, u.Phishing.Sent365d)

@@ -4,140 +4,128 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/perf/benchmath"
 )
 
-// measure is a line of the table: its name, what it is held against, and the function
-// that finds its figure.
+// measure is a row of the table.
 type measure struct {
 	name  string
 	bound bound
 	run   finder
-	// needs makes the data that run needs beside the seed's; nil for none.
+	// needs adds data that run needs besides the seed; nil for none.
 	needs func(context.Context)
-	// then are the measures that go on from where this one ended, in their order.
-	then []measure
 }
 
-// finder finds the figure of a measure, or fails (check).
+// finder returns the figure of a measure, or fails (check).
 type finder func(context.Context) figure
 
-// figure is what was measured.
+// figure is the result of a measure.
 type figure struct {
-	value float64 // what is held against the bound, in the unit
+	value float64 // compared with the bound, in the unit
 	unit  string
-	// ours and reference are shown of a comparison, whose value is their ratio.
-	ours, reference string
-	of              string  // behind the measure's name; mostly empty
-	peak            float64 // resident memory of the process that did it, in MB; 0 where it has no process
+	// ours, reference and spread are shown. The last two belong to a comparison, whose value is a ratio.
+	ours, reference, spread string
+	of                      string // behind the name; mostly empty
+	rows                    []row  // below it
 }
 
-// ratio is how the first of two times is to the second.
-func ratio(a, b time.Duration) figure {
-	return figure{value: float64(a) / float64(b), ours: rounded(a), reference: rounded(b)}
+// row is a printed row.
+type row struct {
+	name  string
+	bound bound
+	figure
 }
 
-// took is a time.
+// summary returns the median of a sample and its confidence interval.
+func summary(values []float64) benchmath.Summary {
+	return benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), 0.95)
+}
+
+// compare returns the median ratio of pairs of values, which were measured one right after the other.
+func compare(ours, theirs []float64, show func(float64) string) figure {
+	ratios := make([]float64, len(ours))
+	for i := range ours {
+		ratios[i] = ours[i] / theirs[i]
+	}
+	s := summary(ratios)
+	return figure{value: s.Center, spread: " ±" + s.PctRangeString(), ours: show(summary(ours).Center), reference: show(summary(theirs).Center)}
+}
+
+// typical returns the median of times in seconds.
+func typical(times []float64) figure { return took(inSeconds(summary(times).Center)) }
+
 func took(d time.Duration) figure { return figure{value: d.Seconds(), unit: "s", ours: rounded(d)} }
 
-// rate is how many things were done a second.
 func rate(n int, took time.Duration) figure {
-	f := figure{value: float64(n) / took.Seconds(), unit: "/s"}
-	f.ours = fmt.Sprintf("%.0f/s", f.value)
-	return f
+	perSec := float64(n) / took.Seconds()
+	return figure{value: perSec, unit: "/s", ours: perSecond(perSec)}
 }
 
-// memory is resident memory in MB.
 func memory(mb float64) figure {
 	return figure{value: mb, unit: " MB", ours: fmt.Sprintf("%.0f MB", mb)}
 }
+func tokens(n int) figure { return figure{value: float64(n), unit: " tokens", ours: strconv.Itoa(n)} }
 
-// counted is a number of tokens.
-func counted(tokens int) figure {
-	return figure{value: float64(tokens), unit: " tokens", ours: strconv.Itoa(tokens)}
-}
-
-// about is the figure with what is shown behind the measure's name.
+// about adds text behind the name.
 func (f figure) about(format string, args ...any) figure {
 	f.of = fmt.Sprintf(format, args...)
 	return f
 }
 
-// in is the figure with the peak of its process.
-func (f figure) in(peak float64) figure {
-	f.peak = peak
+// and adds a row, and the rows below that.
+func (f figure) and(name string, bound bound, of figure) figure {
+	f.rows = append(append(f.rows, row{"  " + name, bound, of}), of.rows...)
 	return f
 }
 
-// rounded is a time with some three digits.
-func rounded(d time.Duration) string {
-	unit := 10 * time.Microsecond
-	if d > time.Second {
-		unit = 10 * time.Millisecond
-	}
-	return d.Round(unit).String()
+// in adds the peak memory of the process that did the work.
+func (f figure) in(peak float64) figure {
+	return f.and("peak resident memory of its process", atMost(200), memory(peak))
 }
 
-// bound is what a figure is held against; zero numbers are no bounds.
-type bound struct {
-	least, most float64
-	peak        float64 // MB
+func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func seconds(s float64) string          { return rounded(inSeconds(s)) }
+func perSecond(n float64) string        { return fmt.Sprintf("%.0f/s", n) }
+
+// rounded returns a time with about three digits.
+func rounded(d time.Duration) string {
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
 }
+
+// bound is a limit of a figure; zero numbers are none.
+type bound struct{ least, most float64 }
 
 func atLeast(value float64) bound { return bound{least: value} }
 func atMost(value float64) bound  { return bound{most: value} }
 
-// workMB is the goal of the memory of a process that does background work.
-const workMB = 200
+// layout is that of the table, whose rows are printed one by one.
+const layout = "%-90s %11s %11s %11s %14s  %s\n"
 
-// asWork bounds the memory too.
-func (b bound) asWork() bound {
-	b.peak = workMB
-	return b
-}
-
-// verdict is the bound as it is shown, and whether it is met.
-func (b bound) verdict(f figure) (text, verdict string) {
-	met := true
-	switch {
-	case b.least > 0:
-		text, met = fmt.Sprintf(">= %g%s", b.least, f.unit), f.value >= b.least
-	case b.most > 0:
-		text, met = fmt.Sprintf("<= %g%s", b.most, f.unit), f.value <= b.most
-	default:
-		return "-", ""
-	}
-	if met {
-		return text, "ok"
-	}
-	return text, "MISSED"
-}
-
-// layout is that of the table, whose lines are printed one by one.
-const layout = "%-90s %11s %11s %6s %12s  %s\n"
-
-// perform runs those of the measures that are wanted.
+// perform runs those of the measures that -only names.
 func (b *bench) perform(ctx context.Context, measures []measure) {
 	fmt.Fprintf(b.out, layout, "MEASURE", "OURS", "REFERENCE", "RATIO", "BOUND", "")
-	for _, first := range measures {
-		if !b.wanted(first) {
+	for _, m := range measures {
+		named := func(text string) bool { return strings.Contains(m.name, text) }
+		if ctx.Err() != nil || !slices.ContainsFunc(strings.Split(b.only, "|"), named) {
 			continue
 		}
-		var err error
-		for _, m := range append([]measure{first}, first.then...) {
-			if ctx.Err() != nil {
-				return
+		err := try(func() {
+			f := b.find(ctx, m)
+			for _, r := range append([]row{{m.name, m.bound, f}}, f.rows...) {
+				b.print(r)
 			}
-			if err != nil {
-				err = errors.New("what it goes on from failed")
-			} else {
-				err = try(func() { b.row(m, b.find(ctx, m)) })
-			}
-			if err != nil {
-				b.failed++
-				fmt.Fprintf(b.out, "%-90s FAILED: %s\n", m.name, err)
-			}
+		})
+		if err != nil {
+			b.failed++
+			fmt.Fprintf(b.out, "%-90s FAILED: %s\n", m.name, err)
 		}
 	}
 }
@@ -145,28 +133,36 @@ func (b *bench) perform(ctx context.Context, measures []measure) {
 // find prepares a measure and runs it.
 func (b *bench) find(ctx context.Context, m measure) (f figure) {
 	if m.needs != nil {
-		if err := try(func() { m.needs(ctx) }); err != nil {
-			fail("prepare: %w", err)
-		}
+		m.needs(ctx)
 	}
 	fmt.Fprintln(b.progress, "measuring", m.name)
-	begin := time.Now()
-	end := b.profiled(m.name)
+	began, profiled := time.Now(), make(chan error, 1)
+	go func() {
+		profiled <- try(func() {
+			if b.profiles != "" {
+				b.profile(m.name)
+			}
+		})
+	}()
 	err := try(func() { f = m.run(ctx) })
-	fmt.Fprintf(b.progress, "  measured in %s\n", rounded(time.Since(begin)))
-	check(errors.Join(err, end()))
+	check(errors.Join(err, <-profiled))
+	fmt.Fprintf(b.progress, "  measured in %s\n", rounded(time.Since(began)))
 	return f
 }
 
-// row prints what came of a measure.
-func (b *bench) row(m measure, f figure) {
-	text, verdict := m.bound.verdict(f)
-	ratio := "-"
-	if f.reference != "" {
-		ratio = fmt.Sprintf("%.2f", f.value)
+func (b *bench) print(r row) {
+	ratio, limit, verdict := "-", "-", ""
+	if r.reference != "" {
+		ratio = fmt.Sprintf("%.2f%s", r.value, r.spread)
 	}
-	fmt.Fprintf(b.out, layout, m.name+f.of, f.ours, f.reference, ratio, text, verdict)
-	if f.peak > 0 {
-		b.row(measure{name: "  peak resident memory of its process", bound: atMost(m.bound.peak)}, memory(f.peak))
+	if r.bound.least > 0 {
+		limit, verdict = fmt.Sprintf(">= %g%s", r.bound.least, r.unit), "ok"
 	}
+	if r.bound.most > 0 {
+		limit, verdict = fmt.Sprintf("<= %g%s", r.bound.most, r.unit), "ok"
+	}
+	if r.value < r.bound.least || r.bound.most > 0 && r.value > r.bound.most {
+		verdict = "MISSED"
+	}
+	fmt.Fprintf(b.out, layout, r.name+r.of, r.ours, r.reference, ratio, limit, verdict)
 }
