@@ -196,10 +196,9 @@ func (c *Change) ObjectEvent(kind domain.EventType, user domain.UserKey, object 
 	c.events = append(c.events, row)
 }
 
-// flushEvents inserts the events of the change, unless the database writes none (WithoutEvents), and calls the function
-// of OnEvents after the commit.
+// flushEvents inserts the events of the change, and calls the function of OnEvents after the commit.
 func (c *Change) flushEvents(ctx context.Context) error {
-	if len(c.events) == 0 || c.silent {
+	if len(c.events) == 0 {
 		return nil
 	}
 	err := pg.Run(ctx, c, "record events", pg.Prepared(pg.SQL(`

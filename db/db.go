@@ -21,7 +21,6 @@ import (
 type DB struct {
 	*pg.DB
 	strict   bool // see WithStrictLocks
-	silent   bool // see WithoutEvents
 	onEvents atomic.Pointer[func()]
 	watch    *clockWatch
 }
@@ -30,9 +29,9 @@ type DB struct {
 type Option func(*options)
 
 type options struct {
-	pool           []pg.Option
-	strict, silent bool
-	acceptedClock  bool
+	pool          []pg.Option
+	strict        bool
+	acceptedClock bool
 }
 
 // WithClock sets the clock of the database's methods.
@@ -72,9 +71,6 @@ func WithReplica(url string, log *slog.Logger) Option {
 // WithStrictLocks, for tests, makes a Change panic if a lock is out of the lock order, or an audience is not locked.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }
 
-// WithoutEvents makes changes write no events. It is for benchmarks of the cost of events.
-func WithoutEvents() Option { return func(o *options) { o.silent = true } }
-
 // Open opens the database at a postgres:// URL. It does not connect yet.
 func Open(url string, opts ...Option) (*DB, error) {
 	o := options{pool: []pg.Option{pg.WithClashes(clashes), pg.WithNewestStamp(newestStamp)}}
@@ -85,7 +81,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{DB: pool, strict: o.strict, silent: o.silent, watch: &clockWatch{accepted: o.acceptedClock}}, nil
+	return &DB{DB: pool, strict: o.strict, watch: &clockWatch{accepted: o.acceptedClock}}, nil
 }
 
 // NewID returns the id of a new object: a UUID of version 7.

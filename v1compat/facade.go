@@ -38,8 +38,6 @@ type Config struct {
 	Root string
 	// SupportURL is where partners get help, for the document; empty for nowhere.
 	SupportURL string
-	// Plain omits the links to successors, to measure their cost.
-	Plain bool
 	// Keeper has the state of v1's retirement, and keeps callers' rehearsals. Without it, v1 is on for all keys, nothing is
 	// announced, and rehearsals fail with Unavailable.
 	Keeper *retire.Keeper

@@ -60,9 +60,9 @@ func firstPage(page pageRequest, reordered bool) op.Paging {
 // defaultLimit is the default limit of v2's lists.
 const defaultLimit = 100
 
-// hasServedSuccessor reports whether the route has a successor in the served release; with Config.Plain it is false.
+// hasServedSuccessor reports whether the route has a successor in the served release.
 func (r *route) hasServedSuccessor() bool {
-	return !r.facade.Plain && !r.Additive && r.Successor.Meta().Since <= r.facade.Release
+	return !r.Additive && r.Successor.Meta().Since <= r.facade.Release
 }
 
 // linkStart returns the beginning of links to version 2.
