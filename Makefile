@@ -60,7 +60,7 @@ test-fast: $(TEST_SERVER) ## run the tests of declarations and examples, or the 
 test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, random histories and query plans
 	$(GOTEST) -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
-test-scale: $(TEST_SERVER) ## run the tests that take long: a year of the service, a pair of servers that fails over again and again
+test-scale: $(TEST_SERVER) ## run the tests that take long: a year of the service, failovers, growth, a large move
 	$(GOTEST) -tags '$(TAGS) slow scale' -v -timeout 1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
 
 test-all: $(TEST_SERVER) ## run test and test-slow
@@ -84,7 +84,7 @@ bench: postgres ## measure speed and memory, and print a table with ratios (BENC
 	$(GO) -C tools/bench build -o ../out/bench .
 	tools/out/bench $(BENCH)
 
-bench-large: postgres ## measure a million users beside 100,000 (half an hour to fill; BENCH='-data-dir DIR' keeps them, '-soak 1h': growth instead)
+bench-large: postgres ## measure the same on a million users (half an hour to fill; BENCH='-data-dir DIR' keeps them)
 	$(GO) -C tools/bench build -o ../out/bench .
 	tools/out/bench -large $(BENCH)
 
