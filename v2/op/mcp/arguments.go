@@ -43,46 +43,45 @@ func (p *callParts) fault(field, message string) {
 func (t *tool) parseArguments(arguments []byte, structured bool) *callParts {
 	p := &callParts{structured: structured, path: map[string]string{}, header: map[string]string{}, query: url.Values{}}
 	p.given, p.members = map[string]bool{}, map[string]bool{}
-	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || string(trimmed) == "null" {
+	dec := jsontext.NewDecoder(bytes.NewReader(arguments), asSent)
+	if kind := dec.PeekKind(); kind != '{' {
+		if len(arguments) > 0 && kind != 'n' {
+			p.fault("arguments", "must be a JSON object")
+		}
 		return p
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowDuplicateNames(true)) // parseMembers reports them
-	if dec.PeekKind() != '{' {
-		p.fault("arguments", "must be a JSON object")
-		return p
-	}
-	if err := t.parseMembers(dec, p); err != nil {
-		p.fault("arguments", "must be valid JSON in UTF-8")
+	_, _ = dec.ReadToken() // no read fails, as ParseMessage found the message to be valid
+	for dec.PeekKind() == '"' {
+		token, _ := dec.ReadToken()
+		name := token.String()
+		value, _ := dec.ReadValue()
+		t.addArgument(p, name, value)
 	}
 	t.clearMembers(p)
 	return p
 }
 
-// parseMembers reads the members of an object. Members of the body are passed on for the operation to decode, without
-// what counts as absent in them; so are unknown members, if the operation has a body. An error means that the object is
-// not valid JSON.
-func (t *tool) parseMembers(dec *jsontext.Decoder, p *callParts) error {
-	return eachMember(dec, func(name string, value jsontext.Value) {
-		arg, known := t.arguments[name]
-		if t.input.omits(name, value) || arg.in == inResult && isEmptyList(value) {
-			return
+// addArgument adds an argument to its part of the request. A member of the body is passed on for the operation to decode,
+// without what counts as absent in it; so is an unknown argument, if the operation has a body.
+func (t *tool) addArgument(p *callParts, name string, value jsontext.Value) {
+	arg, known := t.arguments[name]
+	if t.input.omits(name, value) || arg.in == inResult && isEmptyList(value) {
+		return
+	}
+	known = known && (arg.in != inResult || !p.structured) // a structured result has all fields
+	switch {
+	case known && arg.in == inBody, !known && t.operation.Input().Body != nil:
+		p.addMember(name, t.input.Properties[name].appendPresent(nil, jsontext.NewDecoder(bytes.NewReader(value), asSent)))
+	case !known:
+		p.fault(name, "is unknown")
+	case p.given[name]:
+		p.fault(name, "must be given once")
+	default:
+		p.given[name] = true
+		if p.setParameter(name, arg, value); arg.in == inResult {
+			t.selectFields(p)
 		}
-		known = known && (arg.in != inResult || !p.structured) // a structured result has all fields
-		switch {
-		case known && arg.in == inBody, !known && t.operation.Input().Body != nil:
-			again := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true)) // the operation reports them
-			p.addMember(name, t.input.Properties[name].appendPresent(nil, again))
-		case !known:
-			p.fault(name, "is unknown")
-		case p.given[name]:
-			p.fault(name, "must be given once")
-		default:
-			p.given[name] = true
-			if p.setParameter(name, arg, value); arg.in == inResult {
-				t.selectFields(p)
-			}
-		}
-	})
+	}
 }
 
 // shape is what an input schema says of a value.
@@ -207,30 +206,28 @@ func (p *callParts) setParameter(name string, arg argument, value jsontext.Value
 // message says what it must be.
 func parameterText(openAPIType string, value jsontext.Value) (text, message string) {
 	kind := value.Kind()
+	text = string(value)
 	switch openAPIType {
 	case openapi3.TypeInteger:
 		return integerText(value)
+	case openapi3.TypeArray:
+		return listText(value)
 	case openapi3.TypeNumber:
 		if kind != '0' {
-			return "", "must be a number"
+			message = "must be a number"
 		}
 	case openapi3.TypeBoolean:
 		if kind != 't' && kind != 'f' {
-			return "", "must be true or false"
+			message = "must be true or false"
 		}
-	case openapi3.TypeArray:
-		return listText(value)
 	default:
 		if kind != '"' {
-			return "", "must be a string"
+			message = "must be a string"
 		}
-		unquoted, err := jsontext.AppendUnquote(nil, value)
-		if err != nil {
-			return "", "must be a string"
-		}
-		return string(unquoted), ""
+		unquoted, _ := jsontext.AppendUnquote(nil, value)
+		text = string(unquoted)
 	}
-	return string(value), ""
+	return text, message
 }
 
 // integerText formats a number without a fraction as a parameter: JSON Schema counts 5.0 and 5e0 as integers, and

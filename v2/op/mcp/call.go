@@ -4,53 +4,41 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"partnerapi/v2/op"
 )
 
-// call runs a tool and returns its result; it is the handler of all tools. The result has no content: that is put into
-// the message's list, which complete inserts into the answer. An error response of the operation is a result with
-// IsError. With schemas, a body of success is structured content too; otherwise a page is in the compact form.
-func (s *Server) call(ctx context.Context, t *tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	m := messageOf(ctx)
-	p := t.parseArguments(r.Params.Arguments, m.view.schemas)
+// call runs a tool and returns its result; it is the handler of all tools. An error response of the operation is a result
+// with IsError. With schemas, a body of success is structured content too; otherwise a page is in the compact form.
+func (s *Server) call(ctx context.Context, t *tool, arguments []byte) (*sdk.CallToolResult, error) {
+	structured := messageOf(ctx).view.schemas
+	p := t.parseArguments(arguments, structured)
 	answer, err := s.invoke(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
-	text, isError := answer.body.Bytes(), answer.status >= http.StatusBadRequest
-	structured := m.view.schemas && !isError && answer.status != http.StatusNoContent
+	text, out := answer.body.Bytes(), &sdk.CallToolResult{}
 	switch {
 	case answer.status == http.StatusNoContent:
 		text = []byte(noAnswer)
-	case !isError && !structured:
+	case answer.status >= http.StatusBadRequest:
+		out.IsError = true
+	case structured:
+		out.StructuredContent = json.RawMessage(text)
+	default:
 		if text, err = t.formatCompact(text, p.fields); err != nil {
 			return nil, err
 		}
 	}
-	// Room for the text twice: as a JSON string, and as structured content.
-	list := append(make([]byte, 0, len(text)*9/4+64), `[{"type":"text","text":`...)
-	if list, err = jsontext.AppendQuote(list, text); err != nil {
-		return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
-	}
-	list = append(list, `}]`...)
-	if structured {
-		list = append(append(list, `,"structuredContent":`...), text...)
-	}
-	m.list = list
-	out := new(sdk.CallToolResult)
-	if usesNewestVersion(r.Session) {
-		*out = completeResult // that version marks its results
-	}
-	out.Content, out.IsError = []sdk.Content{}, isError
+	out.Content = []sdk.Content{&sdk.TextContent{Text: string(text)}}
 	return out, nil
 }
 
@@ -72,7 +60,7 @@ func (s *Server) invoke(ctx context.Context, t *tool, p *callParts) (*recorder, 
 		}
 	}
 	request.Header.Set("X-Request-Id", m.id)
-	answer := &recorder{header: http.Header{}, status: http.StatusOK}
+	answer := newRecorder()
 	s.Handler.ServeHTTP(answer, request)
 	answer.body = *bytes.NewBuffer(escapeInvisible(answer.body.Bytes()))
 	return answer, nil
@@ -85,6 +73,8 @@ type recorder struct {
 	written bool
 	body    bytes.Buffer
 }
+
+func newRecorder() *recorder { return &recorder{header: http.Header{}, status: http.StatusOK} }
 
 func (r *recorder) Header() http.Header { return r.header }
 

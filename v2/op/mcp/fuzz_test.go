@@ -59,7 +59,10 @@ func FuzzMessages(f *testing.F) {
 
 // withoutDatabase is a service without routes of operations: each call of one is
 // answered with 404 after its arguments were made into a request.
-func withoutDatabase(tb testing.TB) http.Handler {
+func withoutDatabase(tb testing.TB) http.Handler { return served(tb, nil) }
+
+// served returns a service whose operations are answered by handler; nil for none.
+func served(tb testing.TB, handler http.Handler) http.Handler {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	find := func(context.Context, []byte) (*domain.Caller, error) {
 		return &domain.Caller{Prefix: "key", AllClients: true, Scopes: []domain.Scope{domain.Read, domain.Write}}, nil
@@ -77,8 +80,11 @@ func withoutDatabase(tb testing.TB) http.Handler {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if handler == nil {
+		handler = engine
+	}
 	server, err := mcp.New(mcp.Config{
-		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: engine,
+		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: handler,
 		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: edge.Envelope, Log: log,
 	})
 	if err != nil {

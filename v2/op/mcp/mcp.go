@@ -12,9 +12,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -64,9 +62,7 @@ type Config struct {
 // Server serves one release. It is safe for concurrent use.
 type Server struct {
 	Config
-	byName map[string]*tool
-	// tools are the tools of byName, sorted by name.
-	tools         []*tool
+	byName        map[string]*tool
 	guides        []guide
 	all, defaults toolsets
 	servers       map[rights]*sdk.Server
@@ -131,9 +127,6 @@ func (s *Server) addTools() error {
 		s.byName[t.Name] = t
 		s.all[o.Meta().Resource()] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
-		s.tools = append(s.tools, s.byName[name])
-	}
 	for _, name := range DefaultToolsets {
 		s.defaults[name] = true
 	}
@@ -156,7 +149,7 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "partnerapi", Title: "Partner API", Version: s.Version},
 		&sdk.ServerOptions{
-			Instructions: instructions,
+			Instructions: instructions, PageSize: toolsPage,
 			// The lists depend on the key.
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 			Capabilities: &sdk.ServerCapabilities{
@@ -164,39 +157,31 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 			},
 		},
 	)
+	for _, t := range s.byName {
+		server.AddTool(t.withoutSchemas, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return s.call(ctx, t, r.Params.Arguments)
+		})
+	}
 	s.addResources(server, r)
 	s.addPrompts(server, r)
 	server.AddReceivingMiddleware(s.handle)
 	return server
 }
 
-// toolsPage is the page size of the tool list. All tools fit on one page, as many agents read no other.
+// toolsPage is the page size of the lists. All tools fit on one page, as many agents read no other.
 const toolsPage = 100
 
-// toolsOf returns a page, in JSON, of the tools that a view shows, by name. after is the last name of the previous
-// page, empty for the first; next is the last name of this page, empty if no tools follow.
-func (s *Server) toolsOf(v view, after string) (list []byte, next string) {
-	var page []*tool
-	for _, t := range s.tools {
-		if t.Name <= after || !v.shows(t.operation.Meta()) {
-			continue
-		}
-		if len(page) == toolsPage {
-			next = page[toolsPage-1].Name
-			break
-		}
-		page = append(page, t)
-	}
-	list = append(list, '[')
-	for i, t := range page {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		if v.schemas {
-			list = append(list, t.withSchemas...)
-		} else {
-			list = append(list, t.withoutSchemas...)
+// viewOf returns the tools that a view shows, in its form.
+func (s *Server) viewOf(v view, all []*sdk.Tool) []*sdk.Tool {
+	shown := []*sdk.Tool{} // not null
+	for _, listed := range all {
+		switch t := s.byName[listed.Name]; {
+		case !v.shows(t.operation.Meta()):
+		case v.schemas:
+			shown = append(shown, t.withSchemas)
+		default:
+			shown = append(shown, t.withoutSchemas)
 		}
 	}
-	return append(list, ']'), next
+	return shown
 }

@@ -111,21 +111,16 @@ func resourceError(status int, envelope []byte) error {
 	return &jsonrpc.Error{Code: code, Message: body.Error.Message, Data: json.RawMessage(envelope)}
 }
 
-// adaptResourceError sets the code of the error for a missing resource to that of the caller's protocol version: this
+// adaptResourceError sets the code of the error for a missing resource to that of the message's protocol version: this
 // package uses the older code, the SDK the newer one. It returns other errors, and nil, unchanged.
-func adaptResourceError(r *sdk.ReadResourceRequest, err error) error {
-	var e *jsonrpc.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	var sdkNotFound *jsonrpc.Error
-	errors.As(sdk.ResourceNotFoundError(r.Params.URI), &sdkNotFound)         // always a *jsonrpc.Error
-	isSDKs := e.Code == sdkNotFound.Code && e.Message == sdkNotFound.Message // other errors have the same code
-	if e.Code != codeResourceNotFound && !isSDKs {
+func adaptResourceError(m *message, err error) error {
+	e, isCoded := errors.AsType[*jsonrpc.Error](err)
+	unknown, _ := errors.AsType[*jsonrpc.Error](sdk.ResourceNotFoundError(""))
+	if !isCoded || e.Code != codeResourceNotFound && e.Message != unknown.Message {
 		return err
 	}
 	code := int64(codeResourceNotFound)
-	if usesNewestVersion(r.Session) {
+	if m.usesNewestVersion() {
 		code = jsonrpc.CodeInvalidParams
 	}
 	return &jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -21,6 +22,15 @@ const fieldsArgument = "fields"
 // everyField requests rows in JSON with all fields.
 const everyField = "*"
 
+// listing is a page of any list or feed.
+type listing struct {
+	Data table `json:"data"`
+	Page struct {
+		NextCursor *string `json:"next_cursor"`
+		HasMore    bool    `json:"has_more"`
+	} `json:"page"`
+}
+
 // formatCompact formats a page as text. fields are the columns that the caller requested; none means the operation's
 // Columns. An answer that is no page is returned unchanged.
 func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
@@ -32,7 +42,7 @@ func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
 		columns = fields
 	}
 	page := listing{Data: newTable(columns)}
-	if err := json.Unmarshal(body, &page); err != nil {
+	if err := json.Unmarshal(body, &page, asSent); err != nil {
 		return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
 	}
 
@@ -46,36 +56,27 @@ func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
 	return out, nil
 }
 
-// listing is a page of any list or feed.
-type listing struct {
-	Data table `json:"data"`
-	Page struct {
-		NextCursor *string `json:"next_cursor"`
-		HasMore    bool    `json:"has_more"`
-	} `json:"page"`
-}
-
-// table holds the rows of a page as text. They are written while the JSON is decoded: no other form of them is kept,
-// except the values of the current row.
+// table is the text of a page's rows, to which a row is added as its JSON is decoded. columns are the paths of the shown
+// members of a row, such as risk.score. values are those of the current row, empty for members that it lacks, and parents
+// the paths of the objects that contain shown members.
 type table struct {
 	text    []byte
 	rows    int
-	columns []string                  // the paths of the shown members of a row, such as risk.score
-	values  map[string]jsontext.Value // of the current row, by path; empty for members that the row lacks
-	parents map[string]bool           // the paths of the objects that contain shown members
-	whole   bool                      // rows stay JSON
+	columns []string
+	values  map[string]jsontext.Value
+	parents map[string]bool
 }
 
 // newTable returns a table without rows, whose text is the line of the columns' names. If columns contains everyField,
 // the rows stay JSON, and the text is empty.
 func newTable(columns []string) table {
 	if slices.Contains(columns, everyField) {
-		return table{whole: true}
+		return table{}
 	}
 	t := table{columns: columns, values: map[string]jsontext.Value{}, parents: map[string]bool{}}
-	t.text = append(t.text, strings.Join(columns, "\t")+"\n"...)
+	t.text = []byte(strings.Join(columns, "\t") + "\n")
 	for _, path := range columns {
-		t.values[path] = nil // marks the member as shown
+		t.values[path] = nil
 		for i, c := range path {
 			if c == '.' {
 				t.parents[path[:i]] = true
@@ -85,79 +86,56 @@ func newTable(columns []string) table {
 	return t
 }
 
-// UnmarshalJSONFrom adds the rows in an array.
+// UnmarshalJSONFrom adds the rows, which are objects in an array.
 func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil { // [
-		return err
-	}
-	for dec.PeekKind() != ']' {
-		if err := t.addRow(dec); err != nil {
-			return err
+	_, _ = dec.ReadToken() // [
+	for ; dec.PeekKind() == '{'; t.rows++ {
+		if t.columns == nil {
+			row, _ := dec.ReadValue()
+			t.text = append(append(t.text, row...), '\n')
+			continue
 		}
-	}
-	_, err := dec.ReadToken() // ]
-	return err
-}
-
-// addRow decodes a row, which is an object, and appends it to the text: its cells, or its JSON if t.whole is true.
-func (t *table) addRow(dec *jsontext.Decoder) error {
-	t.rows++
-	if t.whole {
-		row, err := dec.ReadValue()
-		t.text = append(append(t.text, row...), '\n')
-		return err
-	}
-	for path, value := range t.values {
-		t.values[path] = value[:0] // absent, until readObject finds one
-	}
-	if err := t.readObject(dec, ""); err != nil {
-		return err
-	}
-	for i, path := range t.columns {
-		if i > 0 {
-			t.text = append(t.text, '\t')
+		for path, value := range t.values {
+			t.values[path] = value[:0]
 		}
-		var err error
-		if t.text, err = appendCell(t.text, t.values[path]); err != nil {
-			return err
-		}
-	}
-	t.text = append(t.text, '\n')
-	return nil
-}
-
-// readObject decodes the next value, an object of the row, and sets the values of its shown members, also of those
-// within its members. prefix is the object's path and a dot; empty for the row itself.
-func (t *table) readObject(dec *jsontext.Decoder, prefix string) error {
-	if _, err := dec.ReadToken(); err != nil { // {
-		return err
-	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		path := prefix + name.String()
-		empty, isShown := t.values[path] // empty has the capacity of an earlier row's value
-		switch hasShown := t.parents[path] && dec.PeekKind() == '{'; {
-		case isShown:
-			var value jsontext.Value
-			value, err = dec.ReadValue()
-			t.values[path] = append(empty, value...)
-			if err == nil && hasShown {
-				err = t.readObject(jsontext.NewDecoder(bytes.NewReader(t.values[path])), path+".")
+		t.read(dec, "")
+		for i, path := range t.columns {
+			if i > 0 {
+				t.text = append(t.text, '\t')
 			}
-		case hasShown:
-			err = t.readObject(dec, path+".")
-		default:
-			err = dec.SkipValue()
+			t.text = appendCell(t.text, t.values[path])
 		}
-		if err != nil {
-			return err
+		t.text = append(t.text, '\n')
+	}
+	end, err := dec.ReadToken() // or the first error
+	if err == nil && end.Kind() != ']' {
+		err = errors.New("the rows are no array of objects")
+	}
+	return err
+}
+
+// read sets the values of the current row within the next object of dec. prefix is the object's path and a dot; empty for
+// the row itself. An error is that of the next read of dec, too.
+func (t *table) read(dec *jsontext.Decoder, prefix string) {
+	_, _ = dec.ReadToken() // {
+	for dec.PeekKind() == '"' {
+		token, _ := dec.ReadToken()
+		path := prefix + token.String()
+		earlier, isColumn := t.values[path] // earlier has the capacity of another row's value
+		switch isParent := t.parents[path] && dec.PeekKind() == '{'; {
+		case isColumn:
+			value, _ := dec.ReadValue()
+			t.values[path] = append(earlier[:0], value...)
+			if isParent {
+				t.read(jsontext.NewDecoder(bytes.NewBuffer(t.values[path]), asSent), path+".")
+			}
+		case isParent:
+			t.read(dec, path+".")
+		default:
+			_ = dec.SkipValue()
 		}
 	}
-	_, err := dec.ReadToken()
-	return err
+	_, _ = dec.ReadToken() // }
 }
 
 // countLine matches the beginning of a page's last line.
@@ -165,35 +143,23 @@ var countLine = regexp.MustCompile(`^[0-9]+ rows`)
 
 // appendCell appends a value: an absent one and null as the empty text, a text unquoted unless it contains a separator
 // or looks like a page's last line, a number without an exponent, and arrays and objects as canonical JSON.
-func appendCell(out []byte, value jsontext.Value) ([]byte, error) {
-	if len(value) == 0 {
-		return out, nil
-	}
+func appendCell(out []byte, value jsontext.Value) []byte {
 	switch value.Kind() {
-	case 'n':
-		return out, nil
+	case 0, 'n':
+		return out
 	case '"':
-		begin := len(out)
-		out, err := jsontext.AppendUnquote(out, value)
-		if bytes.ContainsAny(out[begin:], "\t\r\n") || countLine.Match(out[begin:]) {
-			out = append(out[:begin], value...)
+		text, _ := jsontext.AppendUnquote(out, value)
+		if added := text[len(out):]; !bytes.ContainsAny(added, "\t\r\n") && !countLine.Match(added) {
+			return text
 		}
-		return out, err
 	case '0': // the kind of all numbers
-		return appendNumber(out, value)
+		if bytes.ContainsAny(value, "eE") {
+			number, _ := strconv.ParseFloat(string(value), 64)
+			return strconv.AppendFloat(out, number, 'f', -1, 64)
+		}
 	case '[', '{':
 		value = value.Clone()
-		err := value.Canonicalize() // sorts the members of objects by name
-		return append(out, value...), err
+		_ = value.Canonicalize() // sorts the members of objects by name
 	}
-	return append(out, value...), nil
-}
-
-// appendNumber appends a number without an exponent.
-func appendNumber(out []byte, value jsontext.Value) ([]byte, error) {
-	if !bytes.ContainsAny(value, "eE") {
-		return append(out, value...), nil
-	}
-	number, err := strconv.ParseFloat(string(value), 64)
-	return strconv.AppendFloat(out, number, 'f', -1, 64), err
+	return append(out, value...)
 }

@@ -34,8 +34,8 @@ type tool struct {
 	nullable []string
 	// fields are the paths that the rows of a page have; nil if the output is no page.
 	fields map[string]bool
-	// withSchemas is the tool in JSON for callers who request schemas, and withoutSchemas for others.
-	withSchemas, withoutSchemas []byte
+	// withSchemas is the tool for callers who request schemas, and withoutSchemas for others.
+	withSchemas, withoutSchemas *sdk.Tool
 }
 
 // argument is an argument of a tool.
@@ -97,7 +97,7 @@ func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 	if members, err = t.addClear(members); err != nil {
 		return nil, err
 	}
-	if t.withSchemas, err = t.encode(members, output); err != nil {
+	if t.withSchemas, err = t.describe(members, output); err != nil {
 		return nil, err
 	}
 	if err := t.addFields(output); err != nil {
@@ -108,7 +108,7 @@ func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 		schema := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema())
 		members = append(members, openapi.Member{Name: fieldsArgument, Schema: schema.NewRef()})
 	}
-	t.withoutSchemas, err = t.encode(members, nil)
+	t.withoutSchemas, err = t.describe(members, nil)
 	return t, err
 }
 
@@ -147,14 +147,14 @@ func isNullable(s *openapi3.Schema) bool {
 	return s.Type.Includes(openapi3.TypeNull) || slices.ContainsFunc(s.AnyOf, isNull)
 }
 
-// encode returns the tool in JSON, without an output schema if output is nil, and sets t.input.
-func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]byte, error) {
+// describe returns the SDK's form of the tool, without an output schema if output is nil, and sets t.input.
+func (t *tool) describe(members []openapi.Member, output *openapi3.SchemaRef) (*sdk.Tool, error) {
 	input, err := openapi.ClosedObject(members)
 	if err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
 	}
 	m := t.operation.Meta()
-	out := sdk.Tool{Name: t.Name, Description: descriptionOf(m), Annotations: annotationsOf(m)}
+	out := &sdk.Tool{Name: t.Name, Description: descriptionOf(m), Annotations: annotationsOf(m)}
 	text, err := openapi.JSONSchema(input.NewRef(), simplifyInput)
 	if err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
@@ -173,7 +173,7 @@ func (t *tool) encode(members []openapi.Member, output *openapi3.SchemaRef) ([]b
 		}
 		out.OutputSchema = json.RawMessage(text)
 	}
-	return json.Marshal(out)
+	return out, nil
 }
 
 // simplifyInput removes from a schema of the input what takes room or what models' vendors reject, and the errors of
