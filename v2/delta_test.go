@@ -113,7 +113,7 @@ func (p *tap) poll(w *deltaWorld) error {
 			return err
 		}
 		if cursor == "" {
-			p.lag = max(p.lag, w.db.Now().Sub(*page.AsOf))
+			p.lag = max(p.lag, w.db.Now().Sub(page.Page.AsOf.Time))
 		}
 		for _, u := range page.Data {
 			p.copy[u.ID] = u

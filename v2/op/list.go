@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -33,8 +32,6 @@ type Page[T any] struct {
 	Total int `json:"-"`
 	// End is the cursor of the page's last row, also on the last page; empty for a page without rows.
 	End string `json:"-"`
-	// AsOf is the horizon of the list, the same on every page; nil without updated_since.
-	AsOf *time.Time `json:"-"`
 }
 
 // PageInfo holds the cursor of the next page of a list, and its horizon.
@@ -103,7 +100,7 @@ func bindPaged[In, Out, Row, Item any](
 			slice.Horizon = window.Horizon
 		}
 
-		page := &Page[Item]{Data: make([]Item, len(slice.Rows)), Total: slice.Total, AsOf: slice.Horizon}
+		page := &Page[Item]{Data: make([]Item, len(slice.Rows)), Total: slice.Total}
 		for i, row := range slice.Rows {
 			page.Data[i] = item(row)
 		}

@@ -1,7 +1,21 @@
 package openapi
 
-// about is the description of v2's documents, in Markdown.
-const about = `A partner's access to its clients on a security awareness training service.
+import "partnerapi/v2/op"
+
+// followBy says from where a caller continues to follow a list: from the horizon, where the release shows it.
+func followBy(release op.Release) string {
+	if release >= op.V2_5 {
+		return "the `page.as_of` of any page, or from the greatest `updated_at` that you have seen"
+	}
+	return "the greatest `updated_at` that you have seen or, if the items show none, from the `Date` of the first page less one minute"
+}
+
+// about returns the description of v2's document of a release, in Markdown.
+func about(release op.Release) string {
+	return aboutStart + followBy(release) + aboutEnd
+}
+
+const aboutStart = `A partner's access to its clients on a security awareness training service.
 
 **Keys.** Every request carries an API key in the header ` + "`X-API-Key`" + `. What the key does not reach is answered ` +
 	`as if it did not exist: 404.
@@ -9,8 +23,9 @@ const about = `A partner's access to its clients on a security awareness trainin
 **Ids** are opaque texts. Store them; do not parse or build them.
 
 **Lists** are read page by page. Pass ` + "`page.next_cursor`" + ` as ` + "`cursor`" + `, with the same filters, until it ` +
-	`is null. A list that takes ` + "`updated_since`" + ` returns only what changed: continue from the greatest ` +
-	"`updated_at`" + ` that you have seen or, if the items show none, from the ` + "`Date`" + ` of the first page less one minute.
+	`is null. A list that takes ` + "`updated_since`" + ` returns only what changed: continue from `
+
+const aboutEnd = `.
 
 **Times** are RFC 3339 in UTC, days are UTC days, percentages go from 0 to 100 with one decimal.
 
@@ -20,9 +35,10 @@ const about = `A partner's access to its clients on a security awareness trainin
 **Rate limits.** A key may make 600 requests a minute, and 16 at a time. An operation with a tighter limit for each ` +
 	`client says so; the ` + "`X-RateLimit`" + ` headers report the one that applies.`
 
-// aboutUpdatedSince is added to the description of updated_since in every list.
-const aboutUpdatedSince = " To follow the list, begin with 1970-01-01T00:00:00Z and continue from the greatest `updated_at` " +
-	"that you have seen or, if the items show none, from the `Date` of the first page less one minute."
+// aboutUpdatedSince returns what a document adds to the description of updated_since in every list.
+func aboutUpdatedSince(release op.Release) string {
+	return " To follow the list, begin with 1970-01-01T00:00:00Z and continue from " + followBy(release) + "."
+}
 
 // aboutAdditions explains additions, in a document that has some.
 const aboutAdditions = "\n\n**Additions.** An operation that is called an addition to the published interface is not in the " +

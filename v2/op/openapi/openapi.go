@@ -73,7 +73,7 @@ type Operation struct {
 func ForRelease(declared op.Interface, release op.Release) (*openapi3.T, error) {
 	doc := Document{
 		Title: "Partner API v2", Version: release.String(), Release: release, Prefix: "/v2", Error: reflect.TypeFor[op.ErrorEnvelope](),
-		Description: about, Tags: declared.Tags, Objects: declared.Objects, Examples: declared.Examples,
+		Description: about(release), Tags: declared.Tags, Objects: declared.Objects, Examples: declared.Examples,
 		Failure: func(f Failure) any {
 			return op.EnvelopeOf(&domain.Error{Code: f.Code, Message: f.Message, Fields: f.Fields}, ExampleRequestID, ExampleAddress)
 		},
@@ -300,7 +300,7 @@ func (b *builder) parameters(o Operation, example *Example) (openapi3.Parameters
 			}
 			about := schema.Value.Description
 			if p.Name == "updated_since" {
-				about += aboutUpdatedSince
+				about += aboutUpdatedSince(b.source.Release)
 			}
 			if schema.Ref == "" { // a component that others refer to keeps its own
 				schema.Value.Description = ""

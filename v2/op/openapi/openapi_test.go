@@ -363,3 +363,27 @@ func TestEncodingsAreStableAndTheSame(t *testing.T) {
 		t.Error("YAML and JSON say different things")
 	}
 }
+
+// TestFollowBy verifies that the document of each release recommends positions that the release shows: page.as_of, or
+// the time of a response in the releases before it.
+func TestFollowBy(t *testing.T) {
+	for _, release := range []op.Release{op.V2_4, op.V2_5} {
+		doc, err := openapi.ForRelease(api.Interface, release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := map[string]string{"the document": doc.Info.Description}
+		for path, item := range doc.Paths.Map() {
+			for method, o := range item.Operations() {
+				if p := o.Parameters.GetByInAndName("query", "updated_since"); p != nil {
+					texts[method+" "+path] = p.Description
+				}
+			}
+		}
+		for place, text := range texts {
+			if asOf, date := strings.Contains(text, "`page.as_of`"), strings.Contains(text, "`Date`"); asOf != (release == op.V2_5) || date == asOf {
+				t.Errorf("release %s, %s: got %q", release, place, text)
+			}
+		}
+	}
+}
