@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -145,6 +146,31 @@ func (h *Webhook) TakeOver(ctx context.Context) (tooMany bool, err error) {
 	}
 	h.Clients = had.Clients
 	return false, nil
+}
+
+// MostKeylessWebhooks is the greatest number of subscriptions that KeylessWebhooks returns.
+const MostKeylessWebhooks = 20
+
+// KeylessWebhook is a subscription whose key has ended.
+type KeylessWebhook struct {
+	ID      domain.WebhookID
+	Partner string // the partner's name
+	// KeyPrefix is the prefix of the key, and Reason why it ended at EndedAt.
+	KeyPrefix string
+	Reason    domain.DisabledReason
+	EndedAt   time.Time
+}
+
+// KeylessWebhooks lists for an operator the first MostKeylessWebhooks subscriptions whose key has ended, the latest end
+// first. They are disabled for that, or will be with the next FollowKeys. Those that are disabled for another reason are
+// left out.
+func KeylessWebhooks(ctx context.Context, d *db.DB) ([]KeylessWebhook, error) {
+	return pg.All[KeylessWebhook](ctx, d, "list webhooks whose key ended", pg.SQL(`
+		SELECT w.id, p.name AS partner, k.prefix AS key_prefix, `+keyEnd+` AS reason, coalesce(k.revoked_at, k.expires_at) AS ended_at
+		FROM webhooks AS w JOIN api_keys AS k ON k.id = w.key_id JOIN partners AS p ON p.id = w.partner_id
+		WHERE `+keyEnd+` IS NOT NULL AND (w.status <> 'disabled' OR w.disabled_reason IN ('key_revoked', 'key_expired'))
+			AND w.partner_id NOT IN (`+db.SuspendedPartners+`)
+		ORDER BY ended_at DESC, w.id LIMIT ?most`, pg.Named{"now": d.Now(), "most": MostKeylessWebhooks}))
 }
 
 // EndingWebhooks lists for an operator the subscriptions that end with a key: those that are not disabled.

@@ -17,6 +17,9 @@ type ListedWebhook struct {
 	KeyPrefix string
 	// KeyExpiresAt and KeyRevokedAt are when that key expires, and when it was revoked.
 	KeyExpiresAt, KeyRevokedAt *time.Time
+	// AllClients is true if the subscription covers all clients of the partner. Otherwise Covered is how many it covers.
+	AllClients bool
+	Covered    int
 }
 
 // AllWebhooks lists for an operator the subscriptions of a partner or, for the zero id, of all partners. They are
@@ -24,6 +27,9 @@ type ListedWebhook struct {
 func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]ListedWebhook, error) {
 	q := pg.From("webhooks AS w").ColumnExpr(selectWebhook).
 		ColumnExpr("p.name AS partner_name, k.prefix AS key_prefix, k.expires_at AS key_expires_at, k.revoked_at AS key_revoked_at").
+		ColumnExpr("k.all_clients AND w.client_ids = '{}' AS all_clients").
+		ColumnExpr(`CASE WHEN k.all_clients THEN cardinality(w.client_ids) ELSE (SELECT count(*)::int FROM api_key_clients AS l
+			WHERE l.key_id = k.id AND (w.client_ids = '{}' OR l.client_id = ANY(w.client_ids))) END AS covered`).
 		Join("JOIN partners AS p ON p.id = w.partner_id").Join("JOIN api_keys AS k ON k.id = w.key_id").
 		OrderExpr("p.name_key, w.created_at, w.id")
 	if !partner.IsZero() {

@@ -25,6 +25,7 @@ import (
 	"partnerapi/db/dbtest"
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 )
@@ -343,6 +344,38 @@ func TestEndingKeys(t *testing.T) {
 		SELECT partner_id, gen_random_uuid(), id, 'https://hook.example', '{}', 'active', now(), now(), '' FROM api_keys`)
 	expected{"api keys", "", warned, "with whk_|keys rotate"}.assert(t, url)
 	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE name = 'soon'")
+	w.Exec("DELETE FROM webhooks")
+	expected{"api keys", "", passed, "none ends"}.assert(t, url)
+}
+
+// TestKeylessWebhooks verifies that webhooks whose key has ended are named, with the remedy, and no others: those that
+// background work has disabled, and those that it has still to disable.
+func TestKeylessWebhooks(t *testing.T) {
+	t.Parallel()
+	w := worldtest.New(t)
+	url := w.Pool().Config().ConnString()
+	for _, name := range []string{"revoked", "expired", "soon"} {
+		_, err := w.CreateKey(t.Context(), db.NewKey{Partner: w.Partner, Name: name, Scopes: []domain.Scope{domain.Read}})
+		w.Must(err)
+	}
+	w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+		SELECT partner_id, gen_random_uuid(), id, 'https://hook.example/' || name, '{}', 'active', now(), now(), '' FROM api_keys`)
+	expected{"api keys", "", passed, "none ends"}.assert(t, url)
+	w.Exec("UPDATE api_keys SET revoked_at = '2026-03-01' WHERE name = 'revoked'")
+	w.Exec("UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE name = 'expired'")
+	w.Exec("UPDATE api_keys SET expires_at = now() + interval '10 days' WHERE name = 'soon'")
+	for range 2 { // before and after the background work follows the keys
+		var revoked, expired, soon domain.WebhookID
+		w.Get("SELECT (SELECT id FROM webhooks WHERE url LIKE '%/revoked'), (SELECT id FROM webhooks WHERE url LIKE '%/expired'), "+
+			"(SELECT id FROM webhooks WHERE url LIKE '%/soon')", nil, &revoked, &expired, &soon)
+		expected{"api keys", "", warned, "with " + soon.String() + "; |" + revoked.String() + " (of |was revoked on 2026-03-01|" +
+			expired.String() + " (of |expired on |keys rotate PREFIX|PATCH with status active"}.assert(t, url)
+		_, err := outbox.FollowKeys(t.Context(), w.DB)
+		w.Must(err)
+	}
+	w.Exec("UPDATE api_keys SET expires_at = NULL WHERE name = 'soon'")
+	w.Exec("UPDATE webhooks SET key_id = (SELECT id FROM api_keys WHERE name = 'soon'), status = 'active' WHERE url LIKE '%/revoked'")
+	w.Exec("UPDATE webhooks SET status = 'disabled', disabled_reason = 'failures' WHERE url LIKE '%/expired'")
 	expected{"api keys", "", passed, "none ends"}.assert(t, url)
 }
 

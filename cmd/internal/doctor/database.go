@@ -16,6 +16,7 @@ import (
 	"partnerapi/db/embedded"
 	"partnerapi/db/migrate"
 	"partnerapi/db/move"
+	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
@@ -401,6 +402,30 @@ func joinSome(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
+// checkAPIKeys warns of API keys that end soon, and of webhooks that deliver nothing because their key has ended.
+func (e *examination) checkAPIKeys(ctx context.Context) finding {
+	ending, err := doctor.EndingKeys(ctx, e.db)
+	if err != nil {
+		return fail(readTables, err)
+	}
+	keyless, err := outbox.KeylessWebhooks(ctx, e.db)
+	if err != nil {
+		return fail(readTables, err)
+	}
+	return join(assessEndingKeys(ending), assessKeyless(keyless))
+}
+
+// join returns the findings as one: those with a remedy or, if none has one, the first.
+func join(first, second finding) finding {
+	switch {
+	case second.Status == passed:
+		return first
+	case first.Status == passed:
+		return second
+	}
+	return warn(first.Remedy+"; "+second.Remedy, "%s; %s", first.Found, second.Found)
+}
+
 // assessEndingKeys warns of API keys that stop working soon.
 func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(keys) == 0 {
@@ -418,4 +443,23 @@ func assessEndingKeys(keys []doctor.EndingKey) finding {
 	}
 	return warn("rotate them (keys rotate PREFIX --expires DATE), or give their users new keys (keys create), which take the webhooks over "+
 		"by a PATCH with status active", "they end soon: %s", strings.Join(parts, ", "))
+}
+
+// assessKeyless warns of webhooks whose key has ended.
+func assessKeyless(hooks []outbox.KeylessWebhook) finding {
+	if len(hooks) == 0 {
+		return pass("no webhook lacks a valid key")
+	}
+	parts := pg.MapRows(hooks, func(h *outbox.KeylessWebhook) string {
+		how := "was revoked"
+		if h.Reason == domain.DisabledKeyExpired {
+			how = "expired"
+		}
+		return fmt.Sprintf("%s (of %s; key %s %s on %s)", h.ID, h.Partner, h.KeyPrefix, how, h.EndedAt.UTC().Format(time.DateOnly))
+	})
+	if len(parts) == outbox.MostKeylessWebhooks {
+		parts = append(parts, "and perhaps others")
+	}
+	return warn("let the partner hand each over to a valid key with its access, by a PATCH with status active, or delete it; an expired key can "+
+		"also be rotated (keys rotate PREFIX --expires DATE)", "these webhooks are disabled, as their key has ended: %s", strings.Join(parts, ", "))
 }

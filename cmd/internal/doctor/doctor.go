@@ -185,7 +185,7 @@ var checks = []check{
 	{"moves", needsTables, assessing(move.List, readTables, assessMoves)},
 	{"encryption key", needsTables, (*examination).checkEncryption},
 	{"email addresses", needsTables, assessing(doctor.SharedEmails, readTables, assessSharedEmails)},
-	{"api keys", needsTables, assessing(doctor.EndingKeys, readTables, assessEndingKeys)},
+	{"api keys", needsTables, (*examination).checkAPIKeys},
 	{"key files", needsNothing, (*examination).checkKeyFiles},
 	{"date", needsTables, (*examination).checkDate},
 	{"background work", needsTables, (*examination).checkBacklogs},

@@ -289,7 +289,7 @@ func explainNoKey(err error, prefix string) error {
 type rotateTextCmd struct {
 	database.Flags
 	Prefix   string      `arg:"" help:"The key's prefix, as keys list shows it, or that of an earlier text of it."`
-	OldUntil cli.Span    `name:"old-until" env:"-" default:"7d" placeholder:"7d" help:"How long the present text stays valid, at most 365d; 0s ends it now. It never outlives the key."`
+	OldUntil *cli.Span   `name:"old-until" env:"-" placeholder:"7d" help:"How long the present text stays valid, at most 365d; 0s ends it now. It never outlives the key. Default: 7d."`
 	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new day (UTC) from which the key no longer works. Default: as before."`
 	EndOld   bool        `name:"end-old" env:"-" help:"Make no new text: end the replaced text now."`
 	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new text, its prefix, the old text's prefix and end."`
@@ -299,20 +299,34 @@ type rotateTextCmd struct {
 func (rotateTextCmd) Help() string {
 	return "The key stays the same key: its webhooks, scopes, clients, networks and budgets continue. " +
 		"So do its phase and usage of v1. " + // v1-line
-		"A key has at most two valid texts, so a further rotation ends the oldest one. Commands accept the prefix of either. " +
+		"A key has at most two valid texts, so a further rotation ends the oldest one. Running services refuse an ended text " +
+		"within 30 seconds. Commands accept the prefix of either. " +
 		"keys revoke ends the key with all its texts. Rotate only after all processes of the service run this version: " +
 		"earlier ones know the newest text alone."
 }
 
-// maxOldFor bounds how long a replaced text stays valid.
-const maxOldFor = 365 * 24 * time.Hour
+// A replaced text stays valid for oldFor, unless a flag says otherwise, and at most for maxOldFor.
+const (
+	oldFor    = 7 * 24 * time.Hour
+	maxOldFor = 365 * 24 * time.Hour
+)
+
+// oldFor returns how long the present text stays valid.
+func (c rotateTextCmd) oldFor() time.Duration {
+	if c.OldUntil == nil {
+		return oldFor
+	}
+	return c.OldUntil.Duration
+}
 
 // Validate rejects flags that do not fit together, and times out of range.
 func (c rotateTextCmd) Validate() error {
 	switch {
 	case c.EndOld && (!c.Expires.IsZero() || c.JSON):
 		return errors.New("--end-old makes no new text: it takes neither --expires nor --json")
-	case c.OldUntil.Duration > maxOldFor:
+	case c.EndOld && c.OldUntil != nil:
+		return errors.New("--end-old ends the replaced text now: it does not go with --old-until")
+	case c.oldFor() > maxOldFor:
 		return errors.New("--old-until must be at most 365d")
 	case !c.Expires.IsZero() && !c.Expires.After(domain.DateOf(domain.SystemClock{}.Now())):
 		return fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", c.Expires)
@@ -335,7 +349,7 @@ func (c rotateTextCmd) Run(ctx context.Context, s cli.Env) error {
 		if c.EndOld {
 			return c.endOld(ctx, s, d)
 		}
-		rotation := db.Rotation{OldFor: c.OldUntil.Duration}
+		rotation := db.Rotation{OldFor: c.oldFor()}
 		entry := &domain.AuditEntry{Operation: "keys rotate", Fields: []string{"text"}}
 		if !c.Expires.IsZero() {
 			rotation.ExpiresAt, entry.Fields = new(c.Expires.Time()), []string{"expires_at", "text"}
@@ -350,7 +364,7 @@ func (c rotateTextCmd) Run(ctx context.Context, s cli.Env) error {
 			return explainNoKey(err, c.Prefix)
 		}
 		if k.Ended != "" {
-			fmt.Fprintf(s.Err, "the text %s of this key was still valid, and is ended now\n", k.Ended)
+			fmt.Fprintf(s.Err, "the text %s of this key was still valid, and is ended now: running services refuse it within 30 seconds\n", k.Ended)
 		}
 		if c.JSON {
 			return output.JSON(s.Out, rotatedKey{k.Text, k.Prefix, k.OldPrefix, domain.At(k.OldUntil), domain.MaybeAt(k.ExpiresAt)})
@@ -374,6 +388,6 @@ func (c rotateTextCmd) endOld(ctx context.Context, s cli.Env, d *db.DB) error {
 	if err != nil {
 		return explainNoKey(err, c.Prefix)
 	}
-	_, err = fmt.Fprintf(s.Out, "ended the text %s\n", ended)
+	_, err = fmt.Fprintf(s.Out, "ended the text %s: running services refuse it within 30 seconds\n", ended)
 	return err
 }

@@ -123,6 +123,48 @@ func TestKeyFlags(t *testing.T) {
 	c.refused(true, []string{"keys", "revoke"}, "prefix")
 }
 
+// clientUUIDs returns the ids as PostgreSQL reads them.
+func clientUUIDs(ids []domain.ClientID) []string {
+	texts := []string{}
+	for _, id := range ids {
+		texts = append(texts, id.UUID())
+	}
+	return texts
+}
+
+// TestWebhooksCover verifies that webhooks list shows how many clients a webhook covers: those of its filter that its key
+// has access to.
+func TestWebhooksCover(t *testing.T) {
+	t.Parallel()
+	c := newConsole(t)
+	one, two, three := c.AddClient(), c.AddClient(), c.AddClient()
+	wide := c.newKey("--name=wide", "--clients=all", "--scopes=read")
+	narrow := c.newKey("--name=narrow", "--clients="+one.String()+","+two.String(), "--scopes=read")
+	for _, tt := range []struct {
+		key, column string
+		filter      []domain.ClientID
+		clients     int
+	}{
+		{wide, "  all  ", nil, 0}, {wide, "  3  ", []domain.ClientID{one, two, three}, 3},
+		{narrow, "  2  ", nil, 2}, {narrow, "  1  ", []domain.ClientID{one, three}, 1},
+	} {
+		c.Exec("DELETE FROM webhooks")
+		c.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, status, created_at, updated_at, secret)
+			SELECT partner_id, gen_random_uuid(), id, 'https://hook.example', '{user.updated}', $1::uuid[], 'active', now(), now(), '' FROM api_keys WHERE prefix = $2`,
+			clientUUIDs(tt.filter), tt.key[:13])
+		c.says([]string{"webhooks", "list"}, tt.column)
+		var list []struct {
+			AllClients bool `json:"all_clients"`
+			Clients    int
+			ClientIDs  []domain.ClientID `json:"client_ids"`
+		}
+		c.Must(json.Unmarshal([]byte(c.must("webhooks", "list", "--json")), &list))
+		if h := list[0]; h.AllClients != (tt.clients == 0) || h.Clients != tt.clients || len(h.ClientIDs) != len(tt.filter) {
+			t.Errorf("key %s, filter %v: got %+v", tt.key[:13], tt.filter, h)
+		}
+	}
+}
+
 // TestRotateKey verifies that keys rotate prints a new text and nothing else, that commands take the prefixes of both
 // texts, and that keys revoke names the webhooks that end with the key.
 func TestRotateKey(t *testing.T) {
@@ -153,7 +195,7 @@ func TestRotateKey(t *testing.T) {
 	c.refused(false, []string{"keys", "rotate", made.Prefix, "--end-old"}, "no replaced text")
 	c.refused(false, []string{"keys", "rotate", "papi_00nobody"}, "keys list")
 	for flags, says := range map[string]string{
-		"--old-until=1y": "--old-until", "--old-until=-1h": "--old-until", "--old-until=400d": "365d", "--expires=2020-01-01": "not after today",
+		"--old-until=1y": "--old-until", "--old-until=-1h": "must not be negative", "--old-until -1h": "must not be negative", "--old-until -7d": "must not be negative", "--end-old --old-until=7d": "--old-until", "--end-old --old-until=0s": "--old-until", "--old-until=400d": "365d", "--expires=2020-01-01": "not after today",
 		"--end-old --json": "--json", "--end-old --expires=2199-01-01": "--expires",
 	} {
 		c.refused(true, append([]string{"keys", "rotate", made.Prefix}, strings.Fields(flags)...), says)

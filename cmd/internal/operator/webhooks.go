@@ -43,7 +43,9 @@ type webhookLine struct {
 	KeyPrefix      string                 `json:"key_prefix"`
 	URL            string                 `json:"url"`
 	Events         []domain.EventType     `json:"events"`
-	ClientIDs      []domain.ClientID      `json:"client_ids"`
+	ClientIDs      []domain.ClientID      `json:"client_ids"`  // the filter of the webhook, within the access of its key
+	AllClients     bool                   `json:"all_clients"` // of the partner
+	Clients        int                    `json:"clients"`     // the number that it covers; 0 for all
 	Description    *string                `json:"description"`
 	Status         domain.WebhookStatus   `json:"status"`
 	CreatedAt      domain.Time            `json:"created_at"`
@@ -69,7 +71,7 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		lines := pg.MapRows(list, func(h *outbox.ListedWebhook) webhookLine {
 			return webhookLine{
-				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients,
+				ID: h.ID, Partner: h.PartnerName, KeyPrefix: h.KeyPrefix, URL: h.URL, Events: h.Events, ClientIDs: h.Clients, AllClients: h.AllClients, Clients: h.Covered,
 				Description: h.Description, Status: h.Status, CreatedAt: domain.At(h.CreatedAt),
 				LastDeliveryAt: domain.MaybeAt(h.LastDeliveryAt), FailingSince: domain.MaybeAt(h.FailingSince),
 				DisabledReason: h.DisabledReason, KeyExpiresAt: domain.MaybeAt(h.KeyExpiresAt), KeyRevokedAt: domain.MaybeAt(h.KeyRevokedAt),
@@ -83,8 +85,8 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 // row returns the cells of the table.
 func (h webhookLine) row() []any {
 	clients := "all"
-	if len(h.ClientIDs) > 0 {
-		clients = fmt.Sprint(len(h.ClientIDs))
+	if !h.AllClients {
+		clients = fmt.Sprint(h.Clients)
 	}
 	status, ends := string(h.Status), output.ShortTime(h.KeyExpiresAt)
 	if h.DisabledReason != nil {
