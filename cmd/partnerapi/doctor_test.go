@@ -14,7 +14,7 @@ import (
 )
 
 // doctorFinding is a finding as doctor prints it.
-type doctorFinding struct{ Status, Check, Found, Mend string }
+type doctorFinding struct{ Status, Check, Found, Remedy, Mend string }
 
 // examined runs doctor and returns its findings by check. It wants no secret in
 // what is printed: those of the tests are "sesame".
@@ -34,8 +34,8 @@ func examined(t *testing.T, code int, args ...string) map[string]doctorFinding {
 	found := map[string]doctorFinding{}
 	for _, f := range report.Checks {
 		found[f.Check] = f
-		if (f.Status == "ok") != (f.Mend == "") || f.Found == "" {
-			t.Errorf("%+v: what is to mend goes with a warning or a failure", f)
+		if (f.Status == "ok") != (f.Remedy == "") || f.Found == "" || f.Mend != f.Remedy {
+			t.Errorf("%+v: a remedy, also as mend, goes with a warning or a failure", f)
 		}
 	}
 	return found

@@ -111,7 +111,7 @@ func TestAcceptClock(t *testing.T) {
 	_, metrics := read(t, w.address+"/metrics")
 	says(t, metrics, "\npartnerapi_clock_held{reason=\"day\"} 1\n", "\npartnerapi_clock_held{reason=\"step\"} 0\n")
 	w.finish()
-	if f := examined(t, 0, flag, "--data-dir="+t.TempDir())["date"]; f.Status != "warn" || !strings.Contains(f.Mend, "--accept-clock") {
+	if f := examined(t, 0, flag, "--data-dir="+t.TempDir())["date"]; f.Status != "warn" || !strings.Contains(f.Remedy, "--accept-clock") {
 		t.Errorf("doctor: %+v", f)
 	}
 	if strings.Contains(w.logs.String(), "daily refresh done") {

@@ -48,7 +48,13 @@ type finding struct {
 	Status verdict `json:"status"`
 	Check  string  `json:"check"`
 	Found  string  `json:"found"`
-	Remedy string  `json:"mend,omitempty"`
+	Remedy string  `json:"remedy,omitempty"`
+}
+
+// printed is a finding in JSON. Its remedy also has the name that it had in 1.0, for one release.
+type printed struct {
+	finding
+	Mend string `json:"mend,omitempty"`
 }
 
 // pass returns a finding without a problem.
@@ -212,7 +218,7 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis P
 		Version string    `json:"version"`
 		Failed  int       `json:"failed"`
 		Warned  int       `json:"warned"`
-		Checks  []finding `json:"checks"`
+		Checks  []printed `json:"checks"`
 	}{Version: s.Version}
 	for _, next := range checks {
 		found := e.runCheck(ctx, next)
@@ -227,7 +233,7 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis P
 		case warned:
 			report.Warned++
 		}
-		report.Checks = append(report.Checks, found)
+		report.Checks = append(report.Checks, printed{found, found.Remedy})
 		if !c.JSON {
 			fmt.Fprintln(s.Out, found)
 		}
