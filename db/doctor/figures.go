@@ -1,5 +1,3 @@
-// Package doctor examines a database: the waiting work, the stored counts, which it
-// corrects, and the server's version, rights and settings.
 package doctor
 
 import (
@@ -12,123 +10,87 @@ import (
 	"partnerapi/domain"
 )
 
-// Figures are the numbers that an operator monitors: the waiting work of all clients.
-type Figures struct {
-	Mail, Simulated outbox.MailBacklog
-	// Jobs counts jobs that are due, are running or failed, by kind and state: periodic
-	// jobs, and reports with the kind report.
-	Jobs []JobFigure
-	Waiting
-	// Syncs counts the queued and running sync runs, by provider and status; OldestSync
-	// is when the oldest of them was queued, zero if there is none.
-	Syncs      []DirectoryFigure
-	OldestSync time.Time
-	// Directories counts the connections of clients, by provider and the status of their
-	// last finished run, which is empty before the first.
-	Directories []DirectoryFigure
-	// Deliveries are the deliveries of events to subscriptions.
-	Deliveries outbox.DeliveryBacklog
-	// Moves counts the partners that are moving from or to this cell, by step; HeldSince
-	// is the earliest time since which a move refuses writes, zero if none does.
-	Moves     []MoveFigure
-	HeldSince time.Time
-	// EndingKeys are the keys that will expire soon.
-	EndingKeys []EndingKey
+// Figure is a number that an operator monitors: the value of a metric.
+type Figure struct {
+	// Metric is its name, without the prefix of all metrics. Labels are the values of its labels.
+	Metric string
+	Labels []string `bun:"labels,array"`
+	Value  float64
 }
 
-// Waiting counts waiting reports and events, and reports whether a process is the leader.
-type Waiting struct {
-	// Reports is the number of pending reports, and Events the number of events to be
-	// published, at most MostEvents. OldestReport is when the oldest of the reports was
-	// requested, OldestEvent when the oldest of the events was written; zero for none.
-	Reports, Events int
-	OldestReport    time.Time `bun:",nullzero"`
-	OldestEvent     time.Time `bun:",nullzero"`
-	// Published is the number of all events that were ever published.
-	Published int64
-	// Leader is true if a process seems to run the periodic jobs: at least one of them is
-	// not due, or is due for less than ledWithin.
-	Leader bool
-}
+const (
+	// MostEvents is the greatest number of waiting events that are counted.
+	MostEvents = 100_000
+	// ledWithin is how late periodic jobs may be until no process seems to run them.
+	ledWithin = time.Minute
+)
 
-// MoveFigure is the number of partners at a step of a move.
-type MoveFigure struct {
-	Step string
-	N    int
-}
-
-// MostEvents is the greatest number of waiting events that are counted.
-const MostEvents = 100_000
-
-// ledWithin is how late periodic jobs may be until no process seems to run them.
-const ledWithin = time.Minute
-
-// JobFigure counts jobs of one kind and state: available, running, retryable or discarded.
-type JobFigure struct {
-	Kind, State string
-	N           int
-	// Since is the earliest time at which one of them was due, will be due, or failed.
-	Since time.Time
-}
-
-// DirectoryFigure is the number of runs or connections with a provider and a status. The
-// provider is empty for runs whose connection was deleted.
-type DirectoryFigure struct {
-	Provider domain.Directory
-	Status   domain.SyncStatus
-	N        int
-}
-
-// directoryCount is a row of countSyncs: of open runs if Open is true, else of connections.
-type directoryCount struct {
-	Open     bool
-	Provider domain.Directory
-	Status   domain.SyncStatus
-	N        int
-	Since    *time.Time
-}
-
-// CountFigures reads the figures in one snapshot, from the standby if there is one. It uses a reserved connection, so
-// that requests do not wait for it. The server cancels a statement after the duration within.
-func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (f Figures, err error) {
+// CountFigures reads the figures of all clients' waiting work in one snapshot, from the standby if there is one. Those
+// that are 0 may be missing. It uses a reserved connection, so that requests do not wait for it. The server cancels a
+// statement after the duration within.
+func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (all []Figure, err error) {
 	err = d.FromReplica(ctx, func(ctx context.Context) error {
-		return d.ReservedSnapshot(ctx, within, func(ctx context.Context) (err error) {
-			f, err = countFigures(ctx, d)
-			return err
+		return d.ReservedSnapshot(ctx, within, func(ctx context.Context) error {
+			all = nil
+			for _, count := range []func(context.Context, *db.DB, time.Time) ([]Figure, error){
+				mailFigures, deliveryFigures, jobFigures, syncFigures, moveFigures, keyFigures, waitingFigures,
+			} {
+				figures, err := count(ctx, d, d.Now())
+				if err != nil {
+					return err
+				}
+				all = append(all, figures...)
+			}
+			return nil
 		})
 	})
-	return f, err
+	return all, err
 }
 
-// countFigures reads the figures in the snapshot of ctx.
-func countFigures(ctx context.Context, d *db.DB) (f Figures, err error) {
-	if f.Mail, f.Simulated, err = outbox.MailBacklogs(ctx, d); err != nil {
-		return f, err
+// age returns the seconds since a time: 0 for the zero time, and for one that lies ahead.
+func age(now, at time.Time) float64 {
+	if at.IsZero() {
+		return 0
 	}
-	if f.Deliveries, err = outbox.DeliveryBacklogs(ctx, d); err != nil {
-		return f, err
+	return max(0, now.Sub(at)).Seconds()
+}
+
+// ageOf is the SQL expression of the seconds from a time to ?0, as age returns them. NULL is no time.
+func ageOf(at string) string {
+	return "greatest(0, coalesce(extract(epoch FROM ?0::timestamptz - " + at + "), 0))::float8"
+}
+
+// mailFigures returns the backlogs of requested and of simulated mail.
+func mailFigures(ctx context.Context, d *db.DB, now time.Time) (all []Figure, err error) {
+	mail, simulated, err := outbox.MailBacklogs(ctx, d)
+	for kind, b := range map[db.OutboxKind]outbox.MailBacklog{db.RequestedMail: mail, db.SimulatedMail: simulated} {
+		all = append(all, Figure{"mails", []string{string(kind), "waiting"}, float64(b.Waiting)},
+			Figure{"mails", []string{string(kind), "failed"}, float64(b.Failed)},
+			Figure{"mail_oldest_seconds", []string{string(kind)}, age(now, b.Oldest)})
 	}
-	if f.Jobs, err = jobFigures(ctx, d); err != nil {
-		return f, err
+	return all, err
+}
+
+// deliveryFigures returns the backlog of deliveries, and the subscriptions by status.
+func deliveryFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
+	b, err := outbox.DeliveryBacklogs(ctx, d)
+	all := []Figure{
+		{"webhook_deliveries_waiting", nil, float64(b.Waiting)}, {"webhook_oldest_due_seconds", nil, age(now, b.Due)},
+		{"webhooks", []string{string(domain.WebhookActive)}, float64(b.Active)},
+		{"webhooks", []string{string(domain.WebhookPaused)}, float64(b.Paused)},
+		{"webhooks", []string{string(domain.WebhookDisabled)}, float64(b.Disabled)},
 	}
-	if err := countSyncs(ctx, d, &f); err != nil {
-		return f, err
+	for _, w := range b.Failing {
+		all = append(all, Figure{"webhook_failing_seconds", []string{w.ID.String()}, age(now, w.FailingSince)})
 	}
-	if err := countMoves(ctx, d, &f); err != nil {
-		return f, err
-	}
-	if f.EndingKeys, err = EndingKeys(ctx, d); err != nil {
-		return f, err
-	}
-	f.Waiting, err = countWaiting(ctx, d)
-	return f, err
+	return all, err
 }
 
 // jobFigures counts reports and periodic jobs that are available (due), running (leased) or retryable (a report that
-// waits after a failed try), and their failures of the last db.DiscardedFor, as discarded.
-func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
-	now := d.Now()
-	return pg.All[JobFigure](ctx, d, "count jobs", pg.SQL(`
+// waits after a failed try), and their failures of the last db.DiscardedFor, as discarded. job_leader is 1 if a process
+// seems to run the periodic jobs: at least one of them is not due, or is due for less than ledWithin.
+func jobFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
+	return pg.All[Figure](ctx, d, "count jobs", pg.SQL(`
 		WITH jobs AS (
 			SELECT 'report' AS kind, coalesce(due_at, created_at) AS due, lease, tries FROM reports WHERE status = 'pending'
 			UNION ALL SELECT kind, due_at, lease, 0 FROM periodic_jobs
@@ -140,59 +102,57 @@ func jobFigures(ctx context.Context, d *db.DB) ([]JobFigure, error) {
 			WHERE status = 'failed' AND updated_at > ?1 AND tries >= ?2
 			UNION ALL SELECT kind, at, 'discarded' FROM periodic_jobs, unnest(failed_at) AS at WHERE at > ?1
 		)
-		SELECT kind, state, count(*) AS n, min(since) AS since FROM states WHERE state IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`,
-		now, now.Add(-db.DiscardedFor), domain.ReportTries))
+		SELECT 'jobs' AS metric, ARRAY[kind, state] AS labels, count(*)::float8 AS value FROM states WHERE state IS NOT NULL GROUP BY kind, state
+		UNION ALL SELECT 'job_oldest_seconds', ARRAY[kind], `+ageOf("min(since)")+` FROM states WHERE state = 'available' GROUP BY kind
+		UNION ALL SELECT 'job_leader', '{}', EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?3)::int
+		ORDER BY metric, labels`, now, now.Add(-db.DiscardedFor), domain.ReportTries, now.Add(-ledWithin)))
 }
 
-// countSyncs sets Syncs and OldestSync from the open runs, and Directories from connections and their last ended runs.
-func countSyncs(ctx context.Context, d *db.DB, f *Figures) error {
-	rows, err := pg.All[directoryCount](ctx, d, "count syncs", pg.SQL(`
-		SELECT true AS open, coalesce(k.provider, '') AS provider, r.status, count(*) AS n, min(r.queued_at) AS since
-		FROM sync_runs AS r LEFT JOIN directory_connections AS k ON k.client_id = r.client_id
-		WHERE r.status IN ('queued', 'running') GROUP BY 2, 3
-		UNION ALL
-		SELECT false, k.provider, coalesce(r.status, ''), count(*), NULL
+// syncFigures counts open sync runs by provider, which is none after the connection was deleted, and by status; and
+// connections by provider and how their last ended run ended.
+func syncFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
+	return pg.All[Figure](ctx, d, "count syncs", pg.SQL(`
+		WITH open AS (
+			SELECT coalesce(k.provider, 'none') AS provider, r.status, r.queued_at
+			FROM sync_runs AS r LEFT JOIN directory_connections AS k ON k.client_id = r.client_id WHERE r.status IN ('queued', 'running')
+		)
+		SELECT 'syncs' AS metric, ARRAY[provider, status] AS labels, count(*)::float8 AS value FROM open GROUP BY 2
+		UNION ALL SELECT 'sync_oldest_seconds', '{}', `+ageOf("min(queued_at)")+` FROM open
+		UNION ALL SELECT 'directory_connections',
+			ARRAY[k.provider, CASE r.status WHEN 'completed' THEN 'working' WHEN 'failed' THEN 'failing' ELSE 'new' END], count(*)
 		FROM directory_connections AS k JOIN clients AS c ON c.id = k.client_id AND c.archived_at IS NULL
 		LEFT JOIN LATERAL (
 			SELECT r.status FROM sync_runs AS r WHERE r.client_id = k.client_id AND r.status IN ('completed', 'failed')
 			ORDER BY r.queued_at DESC LIMIT 1
 		) AS r ON true
-		GROUP BY 2, 3`))
-	for _, r := range rows {
-		figure := DirectoryFigure{r.Provider, r.Status, r.N}
-		if !r.Open {
-			f.Directories = append(f.Directories, figure)
-			continue
-		}
-		f.Syncs = append(f.Syncs, figure)
-		if since := domain.OrZero(r.Since); f.OldestSync.IsZero() || since.Before(f.OldestSync) {
-			f.OldestSync = since
-		}
-	}
-	return err
+		GROUP BY 2`, now))
 }
 
-// countWaiting reads the fields of Waiting. leader is true unless all periodic jobs are overdue by ledWithin.
-func countWaiting(ctx context.Context, d *db.DB) (Waiting, error) {
-	return pg.One[Waiting](ctx, d, "count what waits", pg.SQL(`
-		SELECT (SELECT count(*) FROM reports WHERE status = 'pending') AS reports,
-			(SELECT min(created_at) FROM reports WHERE status = 'pending') AS oldest_report,
-			(SELECT count(*) FROM (SELECT FROM events LIMIT ?) AS e) AS events,
-			(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1) AS oldest_event,
-			coalesce((SELECT position FROM event_head), 0) AS published,
-			EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?) AS leader`, MostEvents, d.Now().Add(-ledWithin)))
+// moveFigures counts the partners that move from or to this cell, by step, and returns the seconds since a move refuses
+// writes. A move in step holding does so until held_until, one in step handing without an end. Both began db.FreezeFor
+// before held_until.
+func moveFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
+	return pg.All[Figure](ctx, d, "count moves", pg.SQL(`
+		SELECT 'moves' AS metric, ARRAY[step] AS labels, count(*)::float8 AS value
+		FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY step
+		UNION ALL SELECT 'move_held_seconds', '{}', `+ageOf("(min(held_until) - ?1::interval)")+`
+		FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, now, db.FreezeFor))
 }
 
-// countMoves sets Moves and HeldSince, the earliest time since which a move refuses writes. A move in step holding does
-// so until held_until, one in step handing without an end. Both began db.FreezeFor before held_until.
-func countMoves(ctx context.Context, d *db.DB, f *Figures) (err error) {
-	f.Moves, err = pg.All[MoveFigure](ctx, d, "count moves", pg.SQL(
-		"SELECT step, count(*) AS n FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY 1"))
-	if err != nil {
-		return err
-	}
-	since, err := pg.One[*time.Time](ctx, d, "look for refused writes", pg.SQL(`
-		SELECT min(held_until) - ?::interval FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, db.FreezeFor))
-	f.HeldSince = domain.OrZero(since)
-	return err
+// keyFigures returns in how many seconds the keys end that end soon.
+func keyFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
+	keys, err := EndingKeys(ctx, d)
+	return pg.MapRows(keys, func(k *EndingKey) Figure {
+		return Figure{"api_key_ends_seconds", []string{k.Prefix}, k.ExpiresAt.Sub(now).Seconds()}
+	}), err
+}
+
+// waitingFigures counts pending reports, events to be published, up to MostEvents, and all events ever published.
+func waitingFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
+	return pg.All[Figure](ctx, d, "count what waits", pg.SQL(`
+		SELECT 'reports_waiting' AS metric, '{}'::text[] AS labels, count(*)::float8 AS value FROM reports WHERE status = 'pending'
+		UNION ALL SELECT 'report_oldest_seconds', '{}', `+ageOf("min(created_at)")+` FROM reports WHERE status = 'pending'
+		UNION ALL SELECT 'events_waiting', '{}', count(*) FROM (SELECT FROM events LIMIT ?1) AS e
+		UNION ALL SELECT 'event_oldest_seconds', '{}', `+ageOf("(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1)")+`
+		UNION ALL SELECT 'events_published_total', '{}', coalesce((SELECT position FROM event_head), 0)`, now, MostEvents))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,10 @@ func (w *service) wantJobs(want string) {
 	figures, err := doctor.CountFigures(w.T.Context(), w.DB, time.Minute)
 	w.must(err)
 	var all []string
-	for _, j := range figures.Jobs {
-		all = append(all, fmt.Sprint(j.Kind, " ", j.State, " ", j.N))
+	for _, f := range figures {
+		if f.Metric == "jobs" {
+			all = append(all, fmt.Sprint(strings.Join(f.Labels, " "), " ", f.Value))
+		}
 	}
 	if got := strings.Join(all, ", "); got != want {
 		w.T.Errorf("the jobs are %q, not %q", got, want)
@@ -155,8 +158,11 @@ func TestCareTurns(t *testing.T) {
 	}
 	led := func(want bool) {
 		t.Helper()
-		if f, err := doctor.CountFigures(t.Context(), w.DB, time.Minute); err != nil || f.Leader != want {
-			t.Errorf("led: %v, %v", f.Leader, err)
+		figures, err := doctor.CountFigures(t.Context(), w.DB, time.Minute)
+		w.must(err)
+		led := slices.ContainsFunc(figures, func(f doctor.Figure) bool { return f.Metric == "job_leader" && f.Value == 1 })
+		if led != want {
+			t.Errorf("led: got %t, want %t", led, want)
 		}
 	}
 	led(false)

@@ -2,11 +2,11 @@
 package figures
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +16,6 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/doctor"
-	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -33,7 +32,7 @@ type Sources struct {
 	Clock     func() time.Time
 	PoolStats func() pg.Stats
 	// Figures counts the backlogs. It fails if that takes longer than the given time.
-	Figures func(context.Context, time.Duration) (doctor.Figures, error)
+	Figures func(context.Context, time.Duration) ([]doctor.Figure, error)
 	// Replica returns the state of the standby, false if there is none. It may be nil.
 	Replica func() (pg.ReplicaState, bool)
 	// Cell is the cell of the database. It is a label of build_info if there are several cells.
@@ -43,7 +42,7 @@ type Sources struct {
 // SourcesOf returns the sources of a database.
 func SourcesOf(ctx context.Context, d *db.DB) (Sources, error) {
 	cell, err := d.Cell(ctx)
-	return Sources{Clock: d.Now, PoolStats: d.Stats, Figures: func(ctx context.Context, within time.Duration) (doctor.Figures, error) {
+	return Sources{Clock: d.Now, PoolStats: d.Stats, Figures: func(ctx context.Context, within time.Duration) ([]doctor.Figure, error) {
 		return doctor.CountFigures(ctx, d, within)
 	}, Replica: d.Replica, Cell: cell}, err
 }
@@ -78,26 +77,75 @@ func Describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("partnerapi_"+name, help, labels, nil)
 }
 
-// The metrics that more than one statement sends.
 var (
 	poolDesc = Describe("database_connections", "Connections of the pool, by state: in_use or idle.", "state")
 	upDesc   = Describe("database_up", "1 where the database answered, else 0.")
-	mailDesc = Describe("mails", "Mails by kind (mail or simulation) and state: waiting to be sent, or failed.",
-		"kind", "state")
-	jobsDesc = Describe("jobs",
-		"Jobs, by kind and state: available, running, retryable (failed, to be tried again) or discarded (given up).",
-		"kind", "state")
-	oldestJobDesc = Describe("job_oldest_seconds",
-		"Since when the oldest job that is due waits, by kind; 0 where none does.", "kind")
-	syncsDesc = Describe("syncs", "Directory syncs under way, by provider and state: queued or running.",
-		"provider", "state")
-	directoriesDesc = Describe("directory_connections",
-		"Clients with a directory, by provider and how their last sync ended: working, failing, or new before the first.",
-		"provider", "state")
-	webhooksDesc = Describe("webhooks", "Subscriptions by status: active, paused or disabled.", "status")
-	movesDesc    = Describe("moves",
-		"Partners that move to another cell (copying, holding, handing) or come from one (arriving), by step.", "step")
 )
+
+// label is a label of a metric. The metric is 0 for each of the values, unless there is a figure.
+type label struct {
+	name   string
+	values []string
+}
+
+// metric is a metric that is counted in the database (doctor.CountFigures). It is a counter if its name ends in _total.
+type metric struct {
+	name, help string
+	labels     []label
+}
+
+// The values of labels of several metrics.
+var (
+	mailKinds = label{"kind", []string{string(db.RequestedMail), string(db.SimulatedMail)}}
+	jobKinds  = label{"kind", []string{"report", db.ReportCare}}
+	providers = label{"provider", domain.Directory("").Values()}
+)
+
+// counted are the metrics that are counted in the database.
+var counted = []metric{
+	{"mails", "Mails by kind (mail or simulation) and state: waiting to be sent, or failed.",
+		[]label{mailKinds, {"state", []string{"waiting", "failed"}}}},
+	{"mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.", []label{mailKinds}},
+	{"job_leader", "1 where some process does the periodic jobs, else 0.", nil},
+	{"jobs", "Jobs, by kind and state: available, running, retryable (failed, to be tried again) or discarded (given up).",
+		[]label{jobKinds, {"state", []string{"available", "running", "retryable", "discarded"}}}},
+	{"job_oldest_seconds", "Since when the oldest job that is due waits, by kind; 0 where none does.", []label{jobKinds}},
+	{"syncs", "Directory syncs under way, by provider and state: queued or running.",
+		[]label{providers, {"state", []string{string(domain.SyncQueued), string(domain.SyncRunning)}}}},
+	{"sync_oldest_seconds", "Since when the oldest directory sync is queued or running; 0 where none is.", nil},
+	{"directory_connections", "Clients with a directory, by provider and how their last sync ended: working, failing, or new before the first.",
+		[]label{providers, {"state", []string{"working", "failing", "new"}}}},
+	{"reports_waiting", "Reports that wait to be made.", nil},
+	{"report_oldest_seconds", "Since when the oldest report waits; 0 where none does.", nil},
+	{"events_waiting", "Events that wait to be published; counted up to 100000.", nil},
+	{"event_oldest_seconds", "Since when the oldest event waits; 0 where none does.", nil},
+	{"events_published_total", "Events that were published, by all processes.", nil},
+	{"webhook_deliveries_waiting", "Deliveries that wait for a try, counted up to 100,000.", nil},
+	{"webhook_oldest_due_seconds", "Since when the delivery that is due longest waits for its try; 0 where none does.", nil},
+	{"webhooks", "Subscriptions by status: active, paused or disabled.", []label{{"status", domain.WebhookStatus("").Values()}}},
+	{"webhook_failing_seconds", "Since when the deliveries of a subscription fail and none succeeded: the 20 longest.",
+		[]label{{"webhook", nil}}},
+	{"moves", "Partners that move to another cell (copying, holding, handing) or come from one (arriving), by step.",
+		[]label{{"step", []string{"copying", "holding", "handing", "arriving"}}}},
+	{"move_held_seconds", "For how long writes of a partner have been refused as it is handed over to another cell; 0 where none are.", nil},
+	{"api_key_ends_seconds", "In how many seconds API keys stop working, of those that do within 30 days: the 20 next.",
+		[]label{{"key", nil}}},
+}
+
+// combinations returns each combination of the labels' values; of no labels, the empty one.
+func combinations(labels []label) [][]string {
+	all := [][]string{nil}
+	for _, l := range labels {
+		var longer [][]string
+		for _, c := range all {
+			for _, value := range l.values {
+				longer = append(longer, append(slices.Clone(c), value))
+			}
+		}
+		all = longer
+	}
+	return all
+}
 
 // Describe implements prometheus.Collector. It describes no metric, as it depends on the database which ones there are.
 func (f *figures) Describe(chan<- *prometheus.Desc) {}
@@ -130,29 +178,23 @@ func (f *figures) count(now time.Time) map[string]prometheus.Metric {
 		return c.metrics
 	}
 	c.gauge(upDesc, 1)
-	c.mails(db.RequestedMail, found.Mail)
-	c.mails(db.SimulatedMail, found.Simulated)
-	c.jobs(found)
-	c.directories(found)
-	c.gauge(Describe("reports_waiting", "Reports that wait to be made."), float64(found.Reports))
-	c.age(Describe("report_oldest_seconds", "Since when the oldest report waits; 0 where none does."), found.OldestReport)
-	c.gauge(Describe("events_waiting", "Events that wait to be published; counted up to 100000."), float64(found.Events))
-	c.age(Describe("event_oldest_seconds", "Since when the oldest event waits; 0 where none does."), found.OldestEvent)
-	c.counter(Describe("events_published_total", "Events that were published, by all processes."), float64(found.Published))
-	c.webhooks(found.Deliveries)
-	for _, step := range []string{"copying", "holding", "handing", "arriving"} { // 0 unless some are found
-		c.gauge(movesDesc, 0, step)
+	descs, kinds := map[string]*prometheus.Desc{}, map[string]prometheus.ValueType{}
+	for _, m := range counted {
+		var names []string
+		for _, l := range m.labels {
+			names = append(names, l.name)
+		}
+		desc, kind := Describe(m.name, m.help, names...), prometheus.GaugeValue
+		if strings.HasSuffix(m.name, "_total") {
+			kind = prometheus.CounterValue
+		}
+		descs[m.name], kinds[m.name] = desc, kind
+		for _, values := range combinations(m.labels) {
+			c.set(desc, kind, 0, values...)
+		}
 	}
-	for _, m := range found.Moves {
-		c.gauge(movesDesc, float64(m.N), m.Step)
-	}
-	held := Describe("move_held_seconds",
-		"For how long writes of a partner have been refused as it is handed over to another cell; 0 where none are.")
-	c.age(held, found.HeldSince)
-	keyEnds := Describe("api_key_ends_seconds",
-		"In how many seconds API keys stop working, of those that do within 30 days: the 20 next.", "key")
-	for _, key := range found.EndingKeys {
-		c.gauge(keyEnds, key.ExpiresAt.Sub(c.now).Seconds(), key.Prefix)
+	for _, f := range found {
+		c.set(descs[f.Metric], kinds[f.Metric], f.Value, f.Labels...)
 	}
 	return c.metrics
 }
@@ -164,25 +206,18 @@ type tally struct {
 	metrics map[string]prometheus.Metric
 }
 
+// set sets a metric.
+func (c *tally) set(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+	c.metrics[d.String()+strings.Join(labels, " ")] = prometheus.MustNewConstMetric(d, kind, value, labels...)
+}
+
 // gauge sets a gauge.
 func (c *tally) gauge(d *prometheus.Desc, value float64, labels ...string) {
-	m := prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-	c.metrics[d.String()+strings.Join(labels, " ")] = m
+	c.set(d, prometheus.GaugeValue, value, labels...)
 }
 
 // counter sets a counter, which has no labels.
-func (c *tally) counter(d *prometheus.Desc, value float64) {
-	c.metrics[d.String()] = prometheus.MustNewConstMetric(d, prometheus.CounterValue, value)
-}
-
-// age sets a gauge to the seconds since a time; to 0 for the zero time and one in the future.
-func (c *tally) age(d *prometheus.Desc, at time.Time, labels ...string) {
-	var age time.Duration
-	if !at.IsZero() {
-		age = max(0, c.now.Sub(at))
-	}
-	c.gauge(d, age.Seconds(), labels...)
-}
+func (c *tally) counter(d *prometheus.Desc, value float64) { c.set(d, prometheus.CounterValue, value) }
 
 // pool adds the state of the connection pool.
 func (c *tally) pool(s pg.Stats) {
@@ -211,76 +246,4 @@ func (c *tally) replica(state pg.ReplicaState, ok bool) {
 	c.gauge(Describe("replica_used", "1 where the standby could be read when it was last asked, else 0."), used)
 	c.gauge(Describe("replica_lag_seconds", "0 where the standby had replayed everything when it was last asked, else how "+
 		"old the newest of it may be; +Inf where that is unknown."), lag)
-}
-
-// mails adds the backlog of a kind of mail.
-func (c *tally) mails(kind db.OutboxKind, b outbox.MailBacklog) {
-	c.gauge(mailDesc, float64(b.Waiting), string(kind), "waiting")
-	c.gauge(mailDesc, float64(b.Failed), string(kind), "failed")
-	c.age(Describe("mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.", "kind"),
-		b.Oldest, string(kind))
-}
-
-// webhooks adds the backlog of deliveries, and the subscriptions by status.
-func (c *tally) webhooks(b outbox.DeliveryBacklog) {
-	c.gauge(Describe("webhook_deliveries_waiting", "Deliveries that wait for a try, counted up to 100,000."), float64(b.Waiting))
-	c.age(Describe("webhook_oldest_due_seconds",
-		"Since when the delivery that is due longest waits for its try; 0 where none does."), b.Due)
-	c.gauge(webhooksDesc, float64(b.Active), string(domain.WebhookActive))
-	c.gauge(webhooksDesc, float64(b.Paused), string(domain.WebhookPaused))
-	c.gauge(webhooksDesc, float64(b.Disabled), string(domain.WebhookDisabled))
-	failing := Describe("webhook_failing_seconds",
-		"Since when the deliveries of a subscription fail and none succeeded: the 20 longest.", "webhook")
-	for _, w := range b.Failing {
-		c.age(failing, w.FailingSince, w.ID.String())
-	}
-}
-
-// jobKinds are the kinds of jobs.
-var jobKinds = []string{"report", db.ReportCare}
-
-// jobs adds the backlogs of jobs, and whether a process does the periodic ones.
-func (c *tally) jobs(found doctor.Figures) {
-	leader := 0.0
-	if found.Leader {
-		leader = 1
-	}
-	c.gauge(Describe("job_leader", "1 where some process does the periodic jobs, else 0."), leader)
-	for _, kind := range jobKinds { // 0 unless some are found
-		c.age(oldestJobDesc, time.Time{}, kind)
-		for _, state := range []string{"available", "running", "retryable", "discarded"} {
-			c.gauge(jobsDesc, 0, kind, state)
-		}
-	}
-	for _, j := range found.Jobs {
-		c.gauge(jobsDesc, float64(j.N), j.Kind, j.State)
-		if j.State == "available" {
-			c.age(oldestJobDesc, j.Since, j.Kind)
-		}
-	}
-}
-
-// connectionStates maps the status of the last sync to the state of a connection.
-var connectionStates = map[domain.SyncStatus]string{
-	"": "new", domain.SyncCompleted: "working", domain.SyncFailed: "failing",
-}
-
-// directories adds the numbers of connections and syncs.
-func (c *tally) directories(found doctor.Figures) {
-	for _, provider := range domain.Directory("").Values() { // 0 unless some are found
-		for _, state := range []domain.SyncStatus{domain.SyncQueued, domain.SyncRunning} {
-			c.gauge(syncsDesc, 0, provider, string(state))
-		}
-		for _, state := range connectionStates {
-			c.gauge(directoriesDesc, 0, provider, state)
-		}
-	}
-	for _, s := range found.Syncs {
-		c.gauge(syncsDesc, float64(s.N), cmp.Or(string(s.Provider), "none"), string(s.Status))
-	}
-	for _, s := range found.Directories {
-		c.gauge(directoriesDesc, float64(s.N), string(s.Provider), connectionStates[s.Status])
-	}
-	c.age(Describe("sync_oldest_seconds", "Since when the oldest directory sync is queued or running; 0 where none is."),
-		found.OldestSync)
 }

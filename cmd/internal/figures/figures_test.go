@@ -13,7 +13,7 @@ import (
 
 	"partnerapi/db"
 	"partnerapi/db/doctor"
-	"partnerapi/db/outbox"
+
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -50,25 +50,12 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	registry := NewRegistry("test", Sources{
 		Clock:     func() time.Time { return now },
 		PoolStats: func() pg.Stats { return pg.Stats{InUse: 3, Idle: 4, Max: 20} },
-		Figures: func(context.Context, time.Duration) (doctor.Figures, error) {
+		Figures: func(context.Context, time.Duration) ([]doctor.Figure, error) {
 			counts++
-			return doctor.Figures{
-				Mail: outbox.MailBacklog{Waiting: 2, Oldest: now.Add(-time.Minute)}, Simulated: outbox.MailBacklog{Failed: counts},
-				Jobs: []doctor.JobFigure{
-					{Kind: "report", State: "available", N: 3, Since: now.Add(-time.Second)},
-					{Kind: "report", State: "discarded", N: 4},
-				},
-				Syncs:       []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncRunning, N: 5}, {Status: domain.SyncQueued, N: 1}},
-				OldestSync:  now.Add(-time.Hour),
-				Directories: []doctor.DirectoryFigure{{Provider: domain.Google, Status: domain.SyncFailed, N: 6}, {Provider: domain.Microsoft, N: 7}},
-				Waiting: doctor.Waiting{
-					Reports: 8, OldestReport: now.Add(-time.Second), Events: 9, Published: 10, Leader: true,
-				},
-				EndingKeys: []doctor.EndingKey{{Prefix: "papi_01abcdef", ExpiresAt: now.Add(time.Hour)}},
-				Deliveries: outbox.DeliveryBacklog{
-					Waiting: 7, Due: now.Add(-90 * time.Second), Active: 3, Paused: 2, Disabled: 1,
-					Failing: []outbox.FailingWebhook{{ID: hook, FailingSince: now.Add(-time.Hour)}},
-				},
+			return []doctor.Figure{
+				{Metric: "mails", Labels: []string{"mail", "waiting"}, Value: 2}, {Metric: "mail_oldest_seconds", Labels: []string{"mail"}, Value: 60},
+				{Metric: "mails", Labels: []string{"simulation", "failed"}, Value: float64(counts)}, {Metric: "events_published_total", Value: 10},
+				{Metric: "syncs", Labels: []string{"none", "queued"}, Value: 1}, {Metric: "webhook_failing_seconds", Labels: []string{hook.String()}, Value: 3600},
 			}, away
 		},
 		Replica: func() (pg.ReplicaState, bool) { return standby, replicated },
@@ -86,14 +73,8 @@ func TestFiguresAreCountedNowAndThen(t *testing.T) {
 	absent := math.NaN()
 	first := figures{
 		"mails simulation failed": 1, "database_connections in_use": 3, "mails mail waiting": 2, "mail_oldest_seconds mail": 60,
-		"mail_oldest_seconds simulation": 0, "jobs report available": 3, "jobs report discarded": 4, "jobs report running": 0,
-		"jobs report_care discarded": 0, "job_oldest_seconds report": 1, "job_oldest_seconds report_care": 0, "job_leader": 1,
-		"syncs google running": 5, "syncs none queued": 1, "syncs microsoft queued": 0, "sync_oldest_seconds": 3600,
-		"directory_connections google failing": 6, "directory_connections microsoft new": 7, "directory_connections microsoft working": 0,
-		"reports_waiting": 8, "report_oldest_seconds": 1, "events_waiting": 9, "event_oldest_seconds": 0, "events_published_total": 10,
-		"webhook_deliveries_waiting": 7, "webhook_oldest_due_seconds": 90, "webhook_failing_seconds " + hook.String(): 3600,
-		"webhooks active": 3, "webhooks paused": 2, "webhooks disabled": 1, "replica_used": absent,
-		"api_key_ends_seconds papi_01abcdef": 3600,
+		"mail_oldest_seconds simulation": 0, "jobs report running": 0, "syncs none queued": 1, "events_published_total": 10,
+		"webhook_failing_seconds " + hook.String(): 3600, "replica_used": absent, "database_up": 1,
 	}
 	want(first)
 	want(first) // nothing was counted again
