@@ -2,12 +2,10 @@ package db_test
 
 import (
 	"context"
-	"slices"
 	"testing"
-	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/doctor"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 )
 
@@ -36,9 +34,7 @@ func TestOnEvents(t *testing.T) {
 	if woken != 2 {
 		t.Errorf("woken %d times, not twice", woken)
 	}
-	figures, err := doctor.CountFigures(t.Context(), w.DB, time.Minute)
-	waiting := slices.IndexFunc(figures, func(f doctor.Figure) bool { return f.Metric == "events_waiting" && f.Value == 2 })
-	if err != nil || waiting < 0 {
-		t.Errorf("2 events wait, got %v, %v", figures, err)
+	if got := worldtest.Figures(t, w.DB)["events_waiting"]; got != 2 {
+		t.Errorf("got %v events, want 2", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -19,8 +18,8 @@ type Figure struct {
 }
 
 const (
-	// MostEvents is the greatest number of waiting events that are counted.
-	MostEvents = 100_000
+	// maxCounted is the greatest number of waiting events, and of waiting deliveries, that are counted.
+	maxCounted = 100_000
 	// ledWithin is how late periodic jobs may be until no process seems to run them.
 	ledWithin = time.Minute
 )
@@ -47,41 +46,56 @@ func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (all []Fi
 	return all, err
 }
 
-// age returns the seconds since a time: 0 for the zero time, and for one that lies ahead.
-func age(now, at time.Time) float64 {
-	if at.IsZero() {
-		return 0
-	}
-	return max(0, now.Sub(at)).Seconds()
-}
-
-// ageOf is the SQL expression of the seconds from a time to ?0, as age returns them. NULL is no time.
+// ageOf is the SQL expression of the seconds from a time to ?0: 0 for NULL, and for a time that lies ahead.
 func ageOf(at string) string {
 	return "greatest(0, coalesce(extract(epoch FROM ?0::timestamptz - " + at + "), 0))::float8"
 }
 
-// mailFigures returns the backlogs of requested and of simulated mail.
-func mailFigures(ctx context.Context, d *db.DB, now time.Time) (all []Figure, err error) {
-	mail, simulated, err := outbox.MailBacklogs(ctx, d)
-	for kind, b := range map[db.OutboxKind]outbox.MailBacklog{db.RequestedMail: mail, db.SimulatedMail: simulated} {
-		all = append(all, Figure{"mails", []string{string(kind), "waiting"}, float64(b.Waiting)},
-			Figure{"mails", []string{string(kind), "failed"}, float64(b.Failed)},
-			Figure{"mail_oldest_seconds", []string{string(kind)}, age(now, b.Oldest)})
-	}
-	return all, err
+// mailFigures counts requested mail, which includes mail to partners, and simulated mail: the mails that wait to be sent,
+// without those that are scheduled for later, and those that were given up.
+func mailFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
+	return pg.All[Figure](ctx, d, "count mail", pg.SQL(`
+		WITH due AS (
+			SELECT coalesce(due_at, created_at) AS since FROM mail_requests
+			WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0
+			UNION ALL SELECT created_at FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL AND failed_at IS NULL
+		), counts AS (
+			SELECT 'mail' AS kind, count(*) AS waiting, min(since) AS oldest,
+				(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL)
+					+ (SELECT count(*) FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL AND failed_at IS NOT NULL) AS failed
+			FROM due
+			UNION ALL SELECT 'simulation', count(*), min(send_at),
+				(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?1)
+			FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0
+		)
+		SELECT 'mails' AS metric, ARRAY[kind, 'waiting'] AS labels, waiting::float8 AS value FROM counts
+		UNION ALL SELECT 'mails', ARRAY[kind, 'failed'], failed FROM counts
+		UNION ALL SELECT 'mail_oldest_seconds', ARRAY[kind], `+ageOf("oldest")+` FROM counts`, now, domain.FailureCancelled))
 }
 
-// deliveryFigures returns the backlog of deliveries, and the subscriptions by status.
+// deliveryFigures counts waiting deliveries, up to maxCounted, and subscriptions by status. It returns the age of the
+// earliest past due time of a waiting delivery that no process is trying, and the 20 active subscriptions that have
+// failed longest. Its cost depends only on the number of subscriptions.
 func deliveryFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
-	b, err := outbox.DeliveryBacklogs(ctx, d)
-	all := []Figure{
-		{"webhook_deliveries_waiting", nil, float64(b.Waiting)}, {"webhook_oldest_due_seconds", nil, age(now, b.Due)},
-		{"webhooks", []string{string(domain.WebhookActive)}, float64(b.Active)},
-		{"webhooks", []string{string(domain.WebhookPaused)}, float64(b.Paused)},
-		{"webhooks", []string{string(domain.WebhookDisabled)}, float64(b.Disabled)},
+	all, err := pg.All[Figure](ctx, d, "count deliveries", pg.SQL(`
+		WITH first AS (
+			SELECT w.status, d.due_at FROM webhooks AS w LEFT JOIN LATERAL (
+				SELECT d.due_at FROM webhook_deliveries AS d
+				WHERE d.webhook_id = w.id AND d.status = 'waiting' ORDER BY d.due_at LIMIT 1
+			) AS d ON true
+		)
+		SELECT 'webhooks' AS metric, ARRAY[status] AS labels, count(*)::float8 AS value FROM first GROUP BY status
+		UNION ALL SELECT 'webhook_oldest_due_seconds', '{}', `+ageOf("min(due_at)")+` FROM first WHERE due_at <= ?0
+		UNION ALL SELECT 'webhook_deliveries_waiting', '{}', count(*) FROM (
+			SELECT FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?1) AS w`, now, maxCounted))
+	if err != nil {
+		return nil, err
 	}
-	for _, w := range b.Failing {
-		all = append(all, Figure{"webhook_failing_seconds", []string{w.ID.String()}, age(now, w.FailingSince)})
+	failing, err := pg.All[domain.Webhook](ctx, d, "find webhooks that fail", pg.SQL(`
+		SELECT id, failing_since FROM webhooks WHERE status = 'active' AND failing_since IS NOT NULL
+		ORDER BY failing_since, id LIMIT 20`))
+	for _, w := range failing {
+		all = append(all, Figure{"webhook_failing_seconds", []string{w.ID.String()}, max(0, now.Sub(*w.FailingSince)).Seconds()})
 	}
 	return all, err
 }
@@ -147,12 +161,12 @@ func keyFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) 
 	}), err
 }
 
-// waitingFigures counts pending reports, events to be published, up to MostEvents, and all events ever published.
+// waitingFigures counts pending reports, events to be published, up to maxCounted, and all events ever published.
 func waitingFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
 	return pg.All[Figure](ctx, d, "count what waits", pg.SQL(`
 		SELECT 'reports_waiting' AS metric, '{}'::text[] AS labels, count(*)::float8 AS value FROM reports WHERE status = 'pending'
 		UNION ALL SELECT 'report_oldest_seconds', '{}', `+ageOf("min(created_at)")+` FROM reports WHERE status = 'pending'
 		UNION ALL SELECT 'events_waiting', '{}', count(*) FROM (SELECT FROM events LIMIT ?1) AS e
 		UNION ALL SELECT 'event_oldest_seconds', '{}', `+ageOf("(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1)")+`
-		UNION ALL SELECT 'events_published_total', '{}', coalesce((SELECT position FROM event_head), 0)`, now, MostEvents))
+		UNION ALL SELECT 'events_published_total', '{}', coalesce((SELECT position FROM event_head), 0)`, now, maxCounted))
 }

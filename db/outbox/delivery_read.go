@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/pg"
@@ -53,47 +52,4 @@ func EventBodies(ctx context.Context, d *db.DB, leases []DeliveryLease) (map[Eve
 	return pg.Index(rows, func(r *eventBody) (EventPlace, string) {
 		return EventPlace{r.PartnerID, r.Position}, r.Body
 	}), err
-}
-
-// maxCounted bounds the counting of deliveries.
-const maxCounted = 100_000
-
-// DeliveryBacklog counts waiting deliveries, and subscriptions by status.
-type DeliveryBacklog struct {
-	// Waiting is the number of deliveries that wait for a try, up to 100,000.
-	Waiting int
-	// Due is the earliest past due time of a waiting delivery that no process is trying; zero if none is due.
-	Due time.Time `bun:",nullzero"`
-	// Active, Paused and Disabled count subscriptions.
-	Active, Paused, Disabled int
-	// Failing are the active subscriptions that have failed longest, up to 20.
-	Failing []FailingWebhook `bun:"-"`
-}
-
-// FailingWebhook is a subscription whose deliveries have failed since FailingSince without a success.
-type FailingWebhook struct {
-	ID           domain.WebhookID
-	FailingSince time.Time
-}
-
-// DeliveryBacklogs counts waiting deliveries, up to maxCounted, and subscriptions by status, and lists the 20 that have
-// failed longest. Its cost depends only on the number of subscriptions.
-func DeliveryBacklogs(ctx context.Context, d *db.DB) (DeliveryBacklog, error) {
-	backlog, err := pg.One[DeliveryBacklog](ctx, d, "count deliveries", pg.SQL(`
-		SELECT (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?0) AS w) AS waiting,
-			min(first.due_at) FILTER (WHERE first.due_at <= ?1) AS due,
-			count(*) FILTER (WHERE w.status = 'active') AS active,
-			count(*) FILTER (WHERE w.status = 'paused') AS paused,
-			count(*) FILTER (WHERE w.status = 'disabled') AS disabled
-		FROM webhooks AS w LEFT JOIN LATERAL (
-			SELECT d.due_at FROM webhook_deliveries AS d
-			WHERE d.webhook_id = w.id AND d.status = 'waiting' ORDER BY d.due_at LIMIT 1
-		) AS first ON true`, maxCounted, d.Now()))
-	if err != nil {
-		return backlog, err
-	}
-	backlog.Failing, err = pg.All[FailingWebhook](ctx, d, "find webhooks that fail", pg.SQL(`
-		SELECT id, failing_since FROM webhooks WHERE status = 'active' AND failing_since IS NOT NULL
-		ORDER BY failing_since, id LIMIT 20`))
-	return backlog, err
 }

@@ -88,33 +88,3 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 	})
 	return mails, err
 }
-
-// MailBacklog counts the mails that wait to be sent, and those that were given up.
-type MailBacklog struct {
-	// Waiting counts mails that are due: it leaves out mails scheduled for later.
-	Waiting, Failed int
-	// Oldest is the time since which the oldest waiting mail has been due; zero if none waits.
-	Oldest time.Time `bun:",nullzero"`
-}
-
-// MailBacklogs counts requested mail, which includes mail to partners, and simulated mail.
-func MailBacklogs(ctx context.Context, d *db.DB) (mail, simulated MailBacklog, err error) {
-	const due = `FROM mail_requests
-				WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0`
-	const ofPartners = "FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL"
-	rows, err := pg.All[MailBacklog](ctx, d, "count mail", pg.SQL(`
-		SELECT (SELECT count(*) `+due+`) + (SELECT count(*) `+ofPartners+` AND failed_at IS NULL) AS waiting,
-			(SELECT count(*) FROM mail_requests WHERE failed_at IS NOT NULL)
-				+ (SELECT count(*) `+ofPartners+` AND failed_at IS NOT NULL) AS failed,
-			least((SELECT min(coalesce(due_at, created_at)) `+due+`),
-				(SELECT min(created_at) `+ofPartners+` AND failed_at IS NULL)) AS oldest
-		UNION ALL -- the row of simulated mail
-		SELECT (SELECT count(*) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0),
-			(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?1),
-			(SELECT min(send_at) FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0)`,
-		d.Now(), domain.FailureCancelled))
-	if err != nil {
-		return mail, simulated, err
-	}
-	return rows[0], rows[1], nil
-}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"partnerapi/db"
-	"partnerapi/db/doctor"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/reports"
 	"partnerapi/domain"
 	"partnerapi/platform/report"
@@ -21,14 +21,13 @@ import (
 // wantJobs compares the jobs that metrics count, by kind and state.
 func (w *service) wantJobs(want string) {
 	w.T.Helper()
-	figures, err := doctor.CountFigures(w.T.Context(), w.DB, time.Minute)
-	w.must(err)
 	var all []string
-	for _, f := range figures {
-		if f.Metric == "jobs" {
-			all = append(all, fmt.Sprint(strings.Join(f.Labels, " "), " ", f.Value))
+	for name, value := range worldtest.Figures(w.T, w.DB) {
+		if labels, ok := strings.CutPrefix(name, "jobs "); ok {
+			all = append(all, fmt.Sprint(labels, " ", value))
 		}
 	}
+	slices.Sort(all)
 	if got := strings.Join(all, ", "); got != want {
 		w.T.Errorf("the jobs are %q, not %q", got, want)
 	}
@@ -158,11 +157,8 @@ func TestCareTurns(t *testing.T) {
 	}
 	led := func(want bool) {
 		t.Helper()
-		figures, err := doctor.CountFigures(t.Context(), w.DB, time.Minute)
-		w.must(err)
-		led := slices.ContainsFunc(figures, func(f doctor.Figure) bool { return f.Metric == "job_leader" && f.Value == 1 })
-		if led != want {
-			t.Errorf("led: got %t, want %t", led, want)
+		if got := worldtest.Figures(t, w.DB)["job_leader"] == 1; got != want {
+			t.Errorf("led: got %t, want %t", got, want)
 		}
 	}
 	led(false)

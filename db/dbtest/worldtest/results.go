@@ -1,6 +1,28 @@
 package worldtest
 
-import "partnerapi/domain"
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"partnerapi/db"
+	"partnerapi/db/doctor"
+	"partnerapi/domain"
+)
+
+// Figures returns the figures of a database by their metric and the values of its labels: "mails mail waiting".
+func Figures(t testing.TB, d *db.DB) map[string]float64 {
+	t.Helper()
+	figures, err := doctor.CountFigures(t.Context(), d, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range figures {
+		all[strings.Join(append([]string{f.Metric}, f.Labels...), " ")] = f.Value
+	}
+	return all
+}
 
 // WrongPhishingDays counts the rows of phishing_days that differ from a recount
 // of the results that they are kept of.
