@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -17,7 +19,6 @@ import (
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/figures"
 	"partnerapi/db/doctor"
-	"partnerapi/db/migrate"
 	"partnerapi/db/pg"
 )
 
@@ -53,9 +54,9 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 		if errors.Is(err, errRights) {
 			reason = "the role of the database lacks rights: run partnerapi doctor, which prints the GRANT statements"
 		}
-		return http.StatusServiceUnavailable, "not ready: " + reason + "\n" + figures.FullDisk(s.disks[0], s.embedded, false)
+		return http.StatusServiceUnavailable, "not ready: " + reason + "\n" + fullDisk(s.disks[0], s.embedded, false)
 	}
-	return http.StatusOK, "ready\n" + figures.FullDisk(s.disks[0], s.embedded, true)
+	return http.StatusOK, "ready\n" + fullDisk(s.disks[0], s.embedded, true)
 }
 
 // errRights is the error of a role that lacks rights on tables or sequences.
@@ -65,12 +66,12 @@ var errRights = errors.New("the role lacks rights")
 // are at a newer one, and the role has its rights on them. It wraps errRights if rights are missing, but does not check
 // those on the tables of a newer version: this program does not use what that version added.
 func (s *service) checkTables(ctx context.Context) error {
-	have, want, err := migrate.SchemaVersion(ctx, s.db)
+	tables, err := doctor.ReadTables(ctx, s.db)
 	if err == nil && !s.migrated.Load() {
-		err = migrate.CheckVersion("tables", have, want)
+		err = cmp.Or(tables.Newer, tables.Missing)
 		s.migrated.Store(err == nil)
 	}
-	if err != nil && !pg.Denied(err) || have > want {
+	if err != nil && !pg.Denied(err) || tables.Newer != nil {
 		return err
 	}
 	role, roleErr := doctor.ReadRole(ctx, s.db)
@@ -80,9 +81,35 @@ func (s *service) checkTables(ctx context.Context) error {
 	return errors.Join(err, roleErr)
 }
 
+// fullDisk describes what the service can still do while the data disk is nearly full, given whether the database is
+// embedded and whether it answers. It is empty if there is room, or the free space is unknown. An embedded database
+// refuses writes on a full disk, and stops when its log cannot grow.
+func fullDisk(d *doctor.Disk, embedded, answers bool) string {
+	free, known := d.FreeNow()
+	if !known || free >= doctor.DiskFail {
+		return ""
+	}
+	served := "reads and writes are served; reports, and mails in files, may wait until there is room"
+	switch {
+	case embedded && !answers:
+		served = "nothing is served; the database starts again when there is room"
+	case !answers:
+		served = "nothing is served, as the database, which is elsewhere, cannot be used"
+	case embedded:
+		served = "reads are served; writes, reports and mails may fail until there is room"
+	}
+	return fmt.Sprintf("the disk of %s is nearly full (%d MiB left): %s\n", d.Dir, free>>20, served)
+}
+
 // registerDisks adds the metrics of the disks that the process writes to, and keeps the disks for ready.
 func (s *service) registerDisks(at database.Flags, reports config.StoreFlag) {
-	s.disks, s.embedded = figures.Disks(at.DataDir, reports), at.DatabaseURL == ""
+	reportDir, _ := reports.Folder(at.DataDir) // empty unless the store is a local folder
+	for _, folder := range []struct{ name, dir string }{{"data", at.DataDir}, {"temporary", os.TempDir()}, {"reports", reportDir}} {
+		if folder.dir != "" {
+			s.disks = append(s.disks, &doctor.Disk{Name: folder.name, Dir: folder.dir, Free: doctor.FreeBytes})
+		}
+	}
+	s.embedded = at.DatabaseURL == ""
 	s.metrics.MustRegister(figures.DiskFigures(s.disks))
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"partnerapi/cmd/internal/extension"
-	"partnerapi/cmd/internal/figures"
 	"partnerapi/db"
 	"partnerapi/db/cells"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
@@ -51,7 +51,7 @@ type service struct {
 	metrics *prometheus.Registry
 	// disks are the disks that the process writes to, the data directory's first;
 	// embedded reports whether the database is there too.
-	disks    []*figures.Disk
+	disks    []*doctor.Disk
 	embedded bool
 	// stopping reports whether the service is stopping; after is time.After, except in tests.
 	stopping atomic.Bool

@@ -19,6 +19,7 @@ import (
 	"partnerapi/cmd/internal/figures"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/mail"
@@ -157,7 +158,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err er
 		return err
 	}
 	defer database.CloseInto(shut, &err)
-	defer func() { err = database.ExplainDenied(d, err) }()
+	defer func() { err = doctor.ExplainDenied(d, err) }()
 	if err := c.CheckConnections(ctx, d, log, true /* working */); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
@@ -46,6 +47,30 @@ func TestReadyWithFullDisk(t *testing.T) {
 	if code != http.StatusServiceUnavailable ||
 		!strings.HasPrefix(said, "not ready: the database cannot be used\nthe disk of ") {
 		t.Errorf("without the database %d %q", code, said)
+	}
+}
+
+// TestFullDisk verifies what readiness says of a nearly full disk: what is still served. It says nothing if there is room,
+// or if the folder does not exist.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	free := uint64(99 << 20)
+	full := &doctor.Disk{Dir: "/srv/data", Free: func(string) (uint64, error) { return free, nil }}
+	for _, want := range []struct {
+		embedded, answers bool
+		words             string
+	}{
+		{true, true, "reads are served; writes,"}, {true, false, "nothing is served; the database starts again"},
+		{false, true, "reads and writes are served; reports,"}, {false, false, "nothing is served, as the database,"},
+	} {
+		if said := fullDisk(full, want.embedded, want.answers); !strings.Contains(said, "/srv/data is nearly full (99 MiB left): "+want.words) {
+			t.Errorf("says %q", said)
+		}
+	}
+	free = doctor.DiskFail
+	away := &doctor.Disk{Dir: "/away", Free: doctor.FreeBytes}
+	if said := fullDisk(full, true, true) + fullDisk(away, true, true); said != "" {
+		t.Errorf("with room it says %q", said)
 	}
 }
 

@@ -108,14 +108,22 @@ func ClockAhead(ctx context.Context, d *db.DB) (ahead, maxError time.Duration, e
 
 // Connections are numbers of connections of the server.
 type Connections struct {
+	// Needed is the number that a process may open.
+	Needed int `bun:"-"`
 	// Allowed is the greatest number that server, role and database allow. Used is the
 	// number of open connections of all clients, without the current one.
 	Allowed, Used int
 }
 
-// ReadConnections reads the number of allowed and used connections.
-func ReadConnections(ctx context.Context, d *db.DB) (Connections, error) {
-	return pg.One[Connections](ctx, d, "read how many connections the database allows", pg.SQL(`
+// TooFew reports whether the server does not allow as many connections as are needed.
+func (c Connections) TooFew() bool { return c.Needed > c.Allowed }
+
+// Scarce reports whether others leave fewer connections than are needed.
+func (c Connections) Scarce() bool { return c.Used+c.Needed > c.Allowed }
+
+// ReadConnections reads the number of allowed and used connections, for a process that may open needed ones.
+func ReadConnections(ctx context.Context, d *db.DB, needed int) (Connections, error) {
+	c, err := pg.One[Connections](ctx, d, "read how many connections the database allows", pg.SQL(`
 		SELECT least(
 			current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
 				- coalesce(current_setting('reserved_connections', true)::int, 0),
@@ -123,6 +131,8 @@ func ReadConnections(ctx context.Context, d *db.DB) (Connections, error) {
 			(SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS allowed,
 			(SELECT count(*)::int FROM pg_stat_activity
 				WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) AS used`))
+	c.Needed = needed
+	return c, err
 }
 
 // Backlog is overdue work of one kind.

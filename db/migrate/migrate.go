@@ -113,14 +113,9 @@ func (c chain) up(ctx context.Context, d *db.DB) (applied []string, err error) {
 // Encoding is the only encoding of a database in which the service creates tables.
 const Encoding = "UTF8"
 
-// EncodingOf returns the encoding of the database, as PostgreSQL names it.
-func EncodingOf(ctx context.Context, d *db.DB) (string, error) {
-	return pg.One[string](ctx, d, "read the database's encoding", pg.SQL("SELECT current_setting('server_encoding')"))
-}
-
 // checkEncoding returns an error unless the database, which has no tables yet, can store every character.
 func checkEncoding(ctx context.Context, d *db.DB) error {
-	found, err := EncodingOf(ctx, d)
+	found, err := pg.One[string](ctx, d, "read the database's encoding", pg.SQL("SELECT current_setting('server_encoding')"))
 	if err == nil && found != Encoding {
 		err = fmt.Errorf("the encoding of this empty database is %s and must be %s: drop it, and create it with "+
 			"createdb --encoding=UTF8 --template=template0", found, Encoding)

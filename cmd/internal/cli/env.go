@@ -2,7 +2,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -10,8 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"partnerapi/db"
-	"partnerapi/db/migrate"
+	"partnerapi/db/doctor"
 )
 
 // Env is the environment of a command: its streams, the program's version, and the tables of its extensions.
@@ -19,18 +17,7 @@ type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Version  string
-	Tables   []Tables
-}
-
-// Tables are the tables of a part of the program, which have a version of their own.
-type Tables struct {
-	Name string
-	// Version returns the version of the tables, 0 if they do not exist, and the version that this program needs.
-	Version func(context.Context, *db.DB) (have, want int64, err error)
-	// Migrate migrates the tables to the needed version.
-	Migrate func(context.Context, *db.DB) error
-	// Steps returns all migrations of the tables.
-	Steps func(context.Context, *db.DB) ([]migrate.Step, error)
+	Tables   []doctor.Tables
 }
 
 // DefaultListen is where the service listens by default.

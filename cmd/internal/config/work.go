@@ -92,19 +92,16 @@ func (f WorkFlags) ConnectionsNeeded(working, pooled bool) int {
 // CheckConnections returns an error if the process may need more connections than the database allows, and warns if
 // other processes leave too few. working reports whether the process does background work.
 func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Logger, working bool) error {
-	need := f.ConnectionsNeeded(working, d.Pooled())
-	conns, err := doctor.ReadConnections(ctx, d)
-	if err != nil {
+	conns, err := doctor.ReadConnections(ctx, d, f.ConnectionsNeeded(working, d.Pooled()))
+	switch {
+	case err != nil:
 		return err
-	}
-
-	if need > conns.Allowed {
+	case conns.TooFew():
 		return fmt.Errorf("this process may need %d connections (--connections %d), and the database allows %d: "+
-			"lower them, or raise the database's max_connections", need, f.Connections, conns.Allowed)
-	}
-	if conns.Used+need > conns.Allowed {
+			"lower them, or raise the database's max_connections", conns.Needed, f.Connections, conns.Allowed)
+	case conns.Scarce():
 		log.WarnContext(ctx, "the database may run out of connections: lower --connections, or raise its max_connections",
-			"needed", need, "used_by_others", conns.Used, "allowed", conns.Allowed)
+			"needed", conns.Needed, "used_by_others", conns.Used, "allowed", conns.Allowed)
 	}
 	return nil
 }

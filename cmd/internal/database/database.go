@@ -3,6 +3,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -43,7 +44,7 @@ func (f Flags) With(ctx context.Context, s cli.Env, work func(*db.DB) error) err
 		return err
 	}
 	return f.WithAny(ctx, s, func(d *db.DB) error {
-		if err := checkTables(ctx, d, s.Tables); err != nil {
+		if err := doctor.CheckTables(ctx, d, s.Tables...); err != nil {
 			return err
 		}
 		return work(d)
@@ -57,7 +58,7 @@ func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) 
 		return err
 	}
 	defer CloseInto(shut, &err)
-	return ExplainDenied(d, work(d))
+	return doctor.ExplainDenied(d, work(d))
 }
 
 // ServeOptions configure the database of a long-running process.
@@ -90,13 +91,13 @@ func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOp
 	if serveOptions.Migrate {
 		_, err = MigrateAll(ctx, d, s.Tables)
 	} else {
-		err = checkTables(ctx, d, s.Tables)
+		err = doctor.CheckTables(ctx, d, s.Tables...)
 	}
 	if err == nil {
 		err = warnOfEncoding(ctx, d, serveOptions.Log)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(ExplainDenied(d, err), shut())
+		return nil, nil, errors.Join(doctor.ExplainDenied(d, err), shut())
 	}
 	return d, shut, nil
 }
@@ -106,9 +107,9 @@ const EncodingHint = "restore a dump of it into a database with the encoding UTF
 
 // warnOfEncoding logs a warning if the database, which has tables, cannot store every character.
 func warnOfEncoding(ctx context.Context, d *db.DB, log *slog.Logger) error {
-	encoding, err := migrate.EncodingOf(ctx, d)
-	if err == nil && encoding != migrate.Encoding {
-		log.WarnContext(ctx, "the database does not store every character: "+EncodingHint, "encoding", encoding)
+	server, err := doctor.ReadServer(ctx, d)
+	if err == nil && server.Encoding != migrate.Encoding {
+		log.WarnContext(ctx, "the database does not store every character: "+EncodingHint, "encoding", server.Encoding)
 	}
 	return err
 }
@@ -298,39 +299,14 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 	}
 }
 
-// MissingMigrations returns as missing an error that names the first tables with missing migrations, the service's own
-// before others; nil if none are missing. Tables of a newer version, or of one before 1.0, are an err instead.
-func MissingMigrations(ctx context.Context, d *db.DB, others []cli.Tables) (missing, err error) {
-	own := cli.Tables{Name: "tables", Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return migrate.SchemaVersion(ctx, d) }}
-	for _, s := range append([]cli.Tables{own}, others...) {
-		have, want, err := s.Version(ctx, d)
-		if err != nil { // such as ErrEarlier, of a version before 1.0
-			return nil, err
-		}
-		switch fault := migrate.CheckVersion(s.Name, have, want); {
-		case errors.Is(fault, migrate.ErrNewer):
-			return nil, fault
-		case missing == nil:
-			missing = fault
-		}
-	}
-	return missing, nil
-}
-
-// checkTables returns an error unless all tables are at the version that this program needs.
-func checkTables(ctx context.Context, d *db.DB, others []cli.Tables) error {
-	missing, err := MissingMigrations(ctx, d, others)
-	return errors.Join(missing, err)
-}
-
 // MigrateAll migrates the tables of the service and of others, and loads the built-in templates. It returns the names of
 // the migrations that it applied. If none is missing, it needs no right to change tables.
-func MigrateAll(ctx context.Context, d *db.DB, others []cli.Tables) (applied []string, err error) {
-	missing, err := MissingMigrations(ctx, d, others)
-	if err != nil {
+func MigrateAll(ctx context.Context, d *db.DB, others []doctor.Tables) (applied []string, err error) {
+	state, err := doctor.ReadTables(ctx, d, others...)
+	if err := cmp.Or(err, state.Newer); err != nil {
 		return nil, err
 	}
-	if missing != nil {
+	if state.Missing != nil {
 		if applied, err = migrate.Up(ctx, d); err != nil {
 			return applied, err
 		}

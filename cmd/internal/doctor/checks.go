@@ -18,9 +18,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"partnerapi/cmd/internal/cli"
-	"partnerapi/cmd/internal/figures"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/cmd/internal/telemetry"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
@@ -154,7 +154,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		if modes.Status != passed {
 			return modes
 		}
-		free, err := figures.FreeBytes(e.DataDir)
+		free, err := doctor.FreeBytes(e.DataDir)
 		if err != nil {
 			return fail(remedy, err)
 		}
@@ -166,7 +166,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 func assessDisk(dir string, free uint64) finding {
 	const remedy = "make space: the embedded database, mails in files and reports are kept there"
 	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
-	return grade(remedy, found, free < figures.DiskFail, free < figures.DiskWarn)
+	return grade(remedy, found, free < doctor.DiskFail, free < doctor.DiskWarn)
 }
 
 // checkTemporary checks that reports can write temporary files.

@@ -168,36 +168,35 @@ func assessTimeouts(s doctor.Settings) finding {
 // checkMigrations checks that the tables are at the version that this program needs, and then sets e.migrated. It warns if
 // some are older and serve can migrate them, and else fails.
 func (e *examination) checkMigrations(ctx context.Context) finding {
-	missing, err := database.MissingMigrations(ctx, e.db, e.env.Tables)
+	state, err := doctor.ReadTables(ctx, e.db, e.env.Tables...)
 	switch {
-	case errors.Is(err, migrate.ErrNewer):
-		return fail("start the newer version, or restore the backup of before its migration", err)
+	case state.Newer != nil:
+		return fail("start the newer version, or restore the backup of before its migration", state.Newer)
 	case errors.Is(err, migrate.ErrEarlier):
 		return fail("export by the version before 1.0, import by this one into a new database (docs/versions.md)", err)
 	case err != nil:
 		return fail(readTables, err)
-	case missing == nil:
+	case state.Missing == nil:
 		e.migrated = true
 		return pass("the tables are those of this version")
 	case e.NoMigrate:
-		return fail("run partnerapi migrate, as serve --no-migrate changes no tables", missing)
+		return fail("run partnerapi migrate, as serve --no-migrate changes no tables", state.Missing)
 	case !e.server.CreatesTables:
-		return fail("migrate as the owner of the tables, who may create some in the schema", missing)
+		return fail("migrate as the owner of the tables, who may create some in the schema", state.Missing)
 	}
-	return warn("serve brings them up to date at its start; partnerapi migrate does so ahead of time", "%s", missing)
+	return warn("serve brings them up to date at its start; partnerapi migrate does so ahead of time", "%s", state.Missing)
 }
 
 // checkPool compares the connections of serve with those that the database allows: it fails if they are more, and warns
 // if they are more than those that others leave.
 func (e *examination) checkPool(ctx context.Context) finding {
-	conns, err := doctor.ReadConnections(ctx, e.db)
+	conns, err := doctor.ReadConnections(ctx, e.db, e.ConnectionsNeeded(!e.NoWork /* working */, e.pooled))
 	if err != nil {
 		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
 	}
-	need := e.ConnectionsNeeded(!e.NoWork /* working */, e.pooled)
-	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", need, conns.Allowed, conns.Used)
+	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", conns.Needed, conns.Allowed, conns.Used)
 	return grade("lower --connections, or raise the database's max_connections", found,
-		need > conns.Allowed, conns.Used+need > conns.Allowed)
+		conns.TooFew(), conns.Scarce())
 }
 
 // checkClock compares this machine's clock with the database's, which all processes use.

@@ -19,6 +19,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/doctor"
 	"partnerapi/db/move"
+	"partnerapi/db/pg"
 )
 
 // Command is the command doctor: it checks what serve needs.
@@ -70,8 +71,8 @@ func warn(remedy, format string, args ...any) finding {
 // fail returns a failure with its remedy. If err is that of a missing right, it says so instead: the check role prints the
 // grants.
 func fail(remedy string, err error) finding {
-	if message, denied := database.DeniedMessage(err); denied {
-		fault, grant := database.Denial(message, "")
+	if pg.Denied(err) {
+		fault, grant := doctor.Denial(err, "")
 		return finding{Status: failed, Remedy: cmp.Or(grant, "grant what the check role names"), Found: fault}
 	}
 	return finding{Status: failed, Remedy: remedy, Found: err.Error()}

@@ -8,8 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/gomodule/redigo/redis"
 
-	"partnerapi/cmd/internal/cli"
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/site"
 	v2 "partnerapi/v2"
@@ -23,7 +23,7 @@ type Extension struct {
 	// Commands returns a pointer to a new struct of Kong commands.
 	Commands func() any
 	// Tables are the tables of the extension.
-	Tables cli.Tables
+	Tables doctor.Tables
 	// Mount adds the extension's routes. Its background work ends with ctx.
 	Mount func(context.Context, Host) error
 	// Name is the name of the extension's OpenAPI document, which Document returns as YAML.

@@ -247,3 +247,20 @@ func (c *tally) replica(state pg.ReplicaState, ok bool) {
 	c.gauge(Describe("replica_lag_seconds", "0 where the standby had replayed everything when it was last asked, else how "+
 		"old the newest of it may be; +Inf where that is unknown."), lag)
 }
+
+var diskDesc = Describe("disk_free_bytes", "How much may still be written to the disk of a folder.", "folder")
+
+// DiskFigures collects the free space of disks.
+type DiskFigures []*doctor.Disk
+
+// Describe implements prometheus.Collector.
+func (f DiskFigures) Describe(to chan<- *prometheus.Desc) { to <- diskDesc }
+
+// Collect implements prometheus.Collector. A disk whose free space is unknown has no metric.
+func (f DiskFigures) Collect(to chan<- prometheus.Metric) {
+	for _, d := range f {
+		if free, known := d.FreeNow(); known {
+			to <- prometheus.MustNewConstMetric(diskDesc, prometheus.GaugeValue, float64(free), d.Name)
+		}
+	}
+}

@@ -98,7 +98,7 @@ func (m Migrate) list(ctx context.Context, s cli.Env) error {
 }
 
 // allSteps returns the migrations of the service and those of the others, in this order.
-func allSteps(ctx context.Context, d *db.DB, others []cli.Tables) ([]migrate.Step, error) {
+func allSteps(ctx context.Context, d *db.DB, others []doctor.Tables) ([]migrate.Step, error) {
 	all, err := migrate.Steps(ctx, d)
 	if err != nil {
 		return nil, err

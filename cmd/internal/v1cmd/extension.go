@@ -9,9 +9,9 @@ import (
 	"html/template"
 	"time"
 
-	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/extension"
 	"partnerapi/db"
+	"partnerapi/db/doctor"
 	"partnerapi/db/migrate"
 	"partnerapi/domain"
 	"partnerapi/idmap"
@@ -39,7 +39,7 @@ type commands struct {
 func Extension() extension.Extension {
 	return extension.Extension{
 		Commands: func() any { return new(commands) },
-		Tables: cli.Tables{
+		Tables: doctor.Tables{
 			Name:    "v1's tables",
 			Version: func(ctx context.Context, d *db.DB) (int64, int64, error) { return idmap.SchemaVersion(ctx, d.DB) },
 			Migrate: func(ctx context.Context, d *db.DB) error { return idmap.Migrate(ctx, d.DB) },

@@ -1,4 +1,4 @@
-package database
+package doctor
 
 import (
 	"cmp"
@@ -29,28 +29,20 @@ var missingGrants = map[string]string{
 // ExplainDenied returns an error for operators if err is that of a statement for which the role of d lacks a right: with
 // the role, the object, and what to run. It returns other errors unchanged.
 func ExplainDenied(d *db.DB, err error) error {
-	message, denied := DeniedMessage(err)
-	if !denied {
+	if !pg.Denied(err) {
 		return err
 	}
-	fault, remedy := Denial(message, d.Pool().Config().ConnConfig.User)
+	fault, remedy := Denial(err, d.Pool().Config().ConnConfig.User)
 	return fmt.Errorf("%s: %s: %w", fault, cmp.Or(remedy, "partnerapi doctor prints the GRANT statements for all tables and sequences"), err)
 }
 
-// DeniedMessage returns the message of PostgreSQL if err is that of a statement for which the role lacks a right.
-func DeniedMessage(err error) (message string, denied bool) {
-	if !pg.Denied(err) {
-		return "", false
-	}
-	refusal, _ := errors.AsType[*pgconn.PgError](err)
-	return refusal.Message, true
-}
-
-// Denial explains a message of PostgreSQL: fault says which object the role lacks a right on, and remedy what to do. The
-// remedy is empty if the grants that doctor prints for the role are it. An empty role is that of --database-url.
-func Denial(message, role string) (fault, remedy string) {
+// Denial explains the error of a statement for which a role lacks a right (pg.Denied): fault says which object it is, and
+// remedy what to do. The remedy is empty if the grants that doctor prints for the role are it. An empty role is that of
+// --database-url.
+func Denial(err error, role string) (fault, remedy string) {
 	name := "the role " + cmp.Or(role, "of --database-url")
-	found := deniedObject.FindStringSubmatch(message)
+	refusal, _ := errors.AsType[*pgconn.PgError](err)
+	found := deniedObject.FindStringSubmatch(refusal.Message)
 	if found == nil {
 		return name + " lacks a right", ""
 	}

@@ -1,8 +1,12 @@
-package database
+package doctor_test
 
 import (
 	"errors"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"partnerapi/db/doctor"
 )
 
 // TestDenial verifies that a missing right is explained by the role, the object and what to run. Tables and sequences are
@@ -19,11 +23,12 @@ func TestDenial(t *testing.T) {
 		"must be owner of table users":     {"the role partnerapi_serve does not own the table users", "run the command as the owner of the tables (--database-url)"},
 		"permission refusée : table users": {"the role partnerapi_serve lacks a right", ""},
 	} {
-		if fault, remedy := Denial(message, "partnerapi_serve"); fault != want[0] || remedy != want[1] {
+		refusal := &pgconn.PgError{Code: "42501", Message: message}
+		if fault, remedy := doctor.Denial(refusal, "partnerapi_serve"); fault != want[0] || remedy != want[1] {
 			t.Errorf("%s: got %q and %q, want %q", message, fault, remedy, want)
 		}
 	}
-	if other := errors.New("other"); ExplainDenied(nil, other) != other || ExplainDenied(nil, nil) != nil {
+	if other := errors.New("other"); doctor.ExplainDenied(nil, other) != other || doctor.ExplainDenied(nil, nil) != nil {
 		t.Error("another error is changed")
 	}
 }
