@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
@@ -19,6 +20,21 @@ type EndingKey struct {
 	ExpiresAt    time.Time
 	// Webhooks are the subscriptions that end with the key.
 	Webhooks []domain.WebhookID `bun:"webhooks,array"`
+}
+
+// KeyEnds are the ends of keys that an operator should know.
+type KeyEnds struct {
+	Soon    []EndingKey
+	Keyless []outbox.KeylessWebhook
+}
+
+// ReadKeyEnds returns the keys that end soon (EndingKeys), and the webhooks whose key has ended.
+func ReadKeyEnds(ctx context.Context, d *db.DB) (ends KeyEnds, err error) {
+	if ends.Soon, err = EndingKeys(ctx, d); err != nil {
+		return ends, err
+	}
+	ends.Keyless, err = outbox.KeylessWebhooks(ctx, d)
+	return ends, err
 }
 
 // EndingKeys returns the first MostEndingKeys keys that expire within domain.KeyEndsSoon, sorted by that time. It

@@ -1,8 +1,11 @@
+// Package doctor finds out what an operator should know of an installation, by a function for each fact: the server, its
+// clock, settings and connections, the tables and the rights on them, disks, keys, email addresses and waiting work. The
+// command doctor, /readyz, the start of a process and the metrics present each fact in their own way. The package also
+// recounts stored counts.
 package doctor
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -94,17 +97,24 @@ func ReadSettings(ctx context.Context, d *db.DB) (Settings, error) {
 		FROM (SELECT name, setting, name || ' = ' || current_setting(name) AS said FROM pg_settings) AS all_settings`))
 }
 
-// ClockAhead returns how far the server's clock is ahead of this machine's, and the
-// greatest error of this result: half the duration of the query.
-func ClockAhead(ctx context.Context, d *db.DB) (ahead, maxError time.Duration, err error) {
+// Skew is the difference between two clocks.
+type Skew struct {
+	// Ahead is how far the server's clock is ahead of this machine's, negative if it is behind.
+	Ahead time.Duration
+	// Doubt is the greatest error of Ahead: half the duration of the query.
+	Doubt time.Duration
+}
+
+// ReadSkew compares the server's clock with this machine's.
+func ReadSkew(ctx context.Context, d *db.DB) (Skew, error) {
 	start := time.Now()
 	server, err := pg.One[time.Time](ctx, d, "read the server's clock", pg.SQL("SELECT clock_timestamp()"))
-	if err != nil {
-		return 0, 0, err
-	}
-	maxError = time.Since(start) / 2
-	return server.Sub(start.Add(maxError)), maxError, nil
+	doubt := time.Since(start) / 2
+	return Skew{server.Sub(start.Add(doubt)), doubt}, err
 }
+
+// ReadDay compares the day that the clock shows with the last daily refresh.
+func ReadDay(ctx context.Context, d *db.DB) (db.ClockState, error) { return d.ReadClock(ctx) }
 
 // Connections are numbers of connections of the server.
 type Connections struct {
@@ -133,40 +143,4 @@ func ReadConnections(ctx context.Context, d *db.DB, needed int) (Connections, er
 				WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()) AS used`))
 	c.Needed = needed
 	return c, err
-}
-
-// Backlog is overdue work of one kind.
-type Backlog struct {
-	// What is the kind of work, in the words of the documentation.
-	What string
-	// Count is the number of overdue rows, at most backlogCap.
-	Count int
-	// Since is when the first of them was due.
-	Since time.Time
-}
-
-// backlogCap is the greatest number of rows of a backlog that are counted.
-const backlogCap = 10_000
-
-// workKinds holds, for each kind of work, a query for the times at which its rows are
-// due. A leased row is due when its lease ends.
-var workKinds = []struct{ what, rows string }{
-	{"events to publish", "SELECT recorded_at AS due FROM events"},
-	{"mails to send", "SELECT due_at AS due FROM outbox"},
-	{"webhook deliveries", "SELECT due_at AS due FROM webhook_deliveries WHERE status = 'waiting'"},
-	{"courses to assign", "SELECT asked_at AS due FROM waiting_assignments"},
-	{"directory syncs", "SELECT coalesce(leased_until, queued_at) AS due FROM sync_runs WHERE status IN ('queued', 'running')"},
-	{"jobs", `SELECT coalesce(due_at, created_at) AS due FROM reports WHERE status = 'pending'
-		UNION ALL SELECT due_at FROM periodic_jobs`},
-}
-
-// Backlogs returns the Backlog, counted up to backlogCap, of each kind of work with rows that were due before a time.
-// The tables must be at the version that this program needs.
-func Backlogs(ctx context.Context, d *db.DB, before time.Time) ([]Backlog, error) {
-	var kinds []string
-	for _, kind := range workKinds {
-		kinds = append(kinds, "SELECT '"+kind.what+"' AS what, count(*)::int AS count, min(due) AS since FROM (SELECT due FROM ("+
-			kind.rows+") AS w WHERE due < ?0::timestamptz ORDER BY due LIMIT ?1) AS late HAVING count(*) > 0")
-	}
-	return pg.All[Backlog](ctx, d, "look for late work", pg.SQL(strings.Join(kinds, " UNION ALL "), before, backlogCap))
 }

@@ -41,22 +41,22 @@ func TestAssess(t *testing.T) {
 	assertFinding(t, assessServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "SQL_ASCII", Empty: true}, "here"), failed, "SQL_ASCII", "createdb --encoding=UTF8")
 	assertFinding(t, assessServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "LATIN1"}, "here"), warned, "LATIN1", "restore a dump")
 	assertFinding(t, assessServer(doctor.Server{Version: 140001, VersionText: "14.1", Encoding: "UTF8"}, "here"), passed, "14.1")
-	assertFinding(t, assessClock(time.Second, 0), passed, "1s")
-	assertFinding(t, assessClock(-7*time.Second, time.Second), warned, "7s behind", "NTP")
-	assertFinding(t, assessClock(-7*time.Second, 3*time.Second), passed)
-	assertFinding(t, assessClock(62*time.Second, time.Second), failed, "1m2s")
+	assertFinding(t, assessSkew(doctor.Skew{Ahead: time.Second, Doubt: 0}), passed, "1s")
+	assertFinding(t, assessSkew(doctor.Skew{Ahead: -7 * time.Second, Doubt: time.Second}), warned, "7s behind", "NTP")
+	assertFinding(t, assessSkew(doctor.Skew{Ahead: -7 * time.Second, Doubt: 3 * time.Second}), passed)
+	assertFinding(t, assessSkew(doctor.Skew{Ahead: 62 * time.Second, Doubt: time.Second}), failed, "1m2s")
 	assertFinding(t, assessDisk("/data", 99<<20), failed, "99 MiB")
 	noon := time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	state := db.ClockState{Now: noon, SinceLeap: domain.NoLeap}
-	assertFinding(t, assessDate(state), passed, "2026-06-15", "no daily refresh")
+	assertFinding(t, assessDay(state), passed, "2026-06-15", "no daily refresh")
 	state.LastRefresh = domain.DateOf(noon).AddDays(-31)
-	assertFinding(t, assessDate(state), passed, "2026-05-15")
+	assertFinding(t, assessDay(state), passed, "2026-05-15")
 	state.LastRefresh = domain.DateOf(noon).AddDays(-32)
-	assertFinding(t, assessDate(state), warned, "2026-05-14", "start serve or work, and wait for 24 hours", "--accept-clock")
+	assertFinding(t, assessDay(state), warned, "2026-05-14", "start serve or work, and wait for 24 hours", "--accept-clock")
 	state.Seen, state.Waited = true, 18*time.Hour
-	assertFinding(t, assessDate(state), warned, "wait until 2026-06-15T18:00:00Z", "--accept-clock")
+	assertFinding(t, assessDay(state), warned, "wait until 2026-06-15T18:00:00Z", "--accept-clock")
 	state.Waited = 24 * time.Hour
-	assertFinding(t, assessDate(state), passed)
+	assertFinding(t, assessDay(state), passed)
 	assertFinding(t, assessDisk("/data", 500<<20), warned, "500 MiB")
 }
 

@@ -27,8 +27,6 @@ const (
 	// the check warns and fails. Signatures and links have times; those who verify them usually allow five minutes.
 	clockWarn = 5 * time.Second
 	clockFail = time.Minute
-	// lateAfter is how long work may wait after it is due before it counts as late: far longer than if a process does it.
-	lateAfter = 10 * time.Minute
 )
 
 // checkDatabase connects to the database, also for the later checks, and checks the server. It creates no database: if the
@@ -199,39 +197,20 @@ func (e *examination) checkPool(ctx context.Context) finding {
 		conns.TooFew(), conns.Scarce())
 }
 
-// checkClock compares this machine's clock with the database's, which all processes use.
-func (e *examination) checkClock(ctx context.Context) finding {
-	ahead, doubt, err := doctor.ClockAhead(ctx, e.db)
-	if err != nil {
-		return fail("the database must answer", err)
-	}
-	return assessClock(ahead, doubt)
-}
-
-// assessClock warns, or fails, if the database's clock differs too much from this machine's. ahead is how far the
-// database's is ahead, negative if it is behind; doubt is the error of that measurement, and is subtracted.
-func assessClock(ahead, doubt time.Duration) finding {
-	difference := max(ahead.Abs()-doubt, 0)
+// assessSkew warns, or fails, if the database's clock, which all processes use, differs too much from this machine's.
+func assessSkew(s doctor.Skew) finding {
+	difference := max(s.Ahead.Abs()-s.Doubt, 0)
 	side := "ahead of"
-	if ahead < 0 {
+	if s.Ahead < 0 {
 		side = "behind"
 	}
 	found := fmt.Sprintf("the database's is %v %s this machine's (± %v)",
-		ahead.Abs().Round(time.Millisecond), side, doubt.Round(time.Millisecond))
+		s.Ahead.Abs().Round(time.Millisecond), side, s.Doubt.Round(time.Millisecond))
 	return grade("let NTP set the clocks of both machines", found, difference > clockFail, difference > clockWarn)
 }
 
-// checkDate compares the day of the database's clock with the last daily refresh.
-func (e *examination) checkDate(ctx context.Context) finding {
-	state, err := e.db.ReadClock(ctx)
-	if err != nil {
-		return fail(readTables, err)
-	}
-	return assessDate(state)
-}
-
-// assessDate warns if work that cannot be undone waits because the day is far from the last daily refresh.
-func assessDate(s db.ClockState) finding {
+// assessDay warns if work that cannot be undone waits because the day is far from the last daily refresh.
+func assessDay(s db.ClockState) finding {
 	today := s.Now.Format(time.DateOnly)
 	switch {
 	case s.LastRefresh.IsZero():
@@ -360,14 +339,10 @@ func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, hasSecrets
 	return pass("it is that of the stored secrets")
 }
 
-// checkBacklogs warns of queued work that is late by more than lateAfter, as no process does it.
-func (e *examination) checkBacklogs(ctx context.Context) finding {
-	backlogs, err := doctor.Backlogs(ctx, e.db, e.db.Now().Add(-lateAfter))
-	if err != nil {
-		return fail(readTables, err)
-	}
+// assessLateWork warns of queued work that is late, as no process does it.
+func assessLateWork(backlogs []doctor.Backlog) finding {
 	if len(backlogs) == 0 {
-		return pass("nothing is late by more than %v", lateAfter)
+		return pass("nothing is late by more than %v", doctor.LateAfter)
 	}
 	parts := pg.MapRows(backlogs, func(b *doctor.Backlog) string {
 		return fmt.Sprintf("%d %s since %s", b.Count, b.What, b.Since.UTC().Format(time.RFC3339))
@@ -401,17 +376,9 @@ func joinSome(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// checkAPIKeys warns of API keys that end soon, and of webhooks that deliver nothing because their key has ended.
-func (e *examination) checkAPIKeys(ctx context.Context) finding {
-	ending, err := doctor.EndingKeys(ctx, e.db)
-	if err != nil {
-		return fail(readTables, err)
-	}
-	keyless, err := outbox.KeylessWebhooks(ctx, e.db)
-	if err != nil {
-		return fail(readTables, err)
-	}
-	return join(assessEndingKeys(ending), assessKeyless(keyless))
+// assessKeyEnds warns of API keys that end soon, and of webhooks that deliver nothing because their key has ended.
+func assessKeyEnds(ends doctor.KeyEnds) finding {
+	return join(assessEndingKeys(ends.Soon), assessKeyless(ends.Keyless))
 }
 
 // join returns the findings as one: those with a remedy or, if none has one, the first.

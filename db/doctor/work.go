@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"partnerapi/db"
@@ -169,4 +170,43 @@ func waitingFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, err
 		UNION ALL SELECT 'events_waiting', '{}', count(*) FROM (SELECT FROM events LIMIT ?1) AS e
 		UNION ALL SELECT 'event_oldest_seconds', '{}', `+ageOf("(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1)")+`
 		UNION ALL SELECT 'events_published_total', '{}', coalesce((SELECT position FROM event_head), 0)`, now, maxCounted))
+}
+
+// Backlog is overdue work of one kind.
+type Backlog struct {
+	// What is the kind of work, in the words of the documentation.
+	What string
+	// Count is the number of overdue rows, at most backlogCap.
+	Count int
+	// Since is when the first of them was due.
+	Since time.Time
+}
+
+// backlogCap is the greatest number of rows of a backlog that are counted.
+const backlogCap = 10_000
+
+// workKinds holds, for each kind of work, a query for the times at which its rows are
+// due. A leased row is due when its lease ends.
+var workKinds = []struct{ what, rows string }{
+	{"events to publish", "SELECT recorded_at AS due FROM events"},
+	{"mails to send", "SELECT due_at AS due FROM outbox"},
+	{"webhook deliveries", "SELECT due_at AS due FROM webhook_deliveries WHERE status = 'waiting'"},
+	{"courses to assign", "SELECT asked_at AS due FROM waiting_assignments"},
+	{"directory syncs", "SELECT coalesce(leased_until, queued_at) AS due FROM sync_runs WHERE status IN ('queued', 'running')"},
+	{"jobs", `SELECT coalesce(due_at, created_at) AS due FROM reports WHERE status = 'pending'
+		UNION ALL SELECT due_at FROM periodic_jobs`},
+}
+
+// LateAfter is how long work may wait after it is due before it counts as late: far longer than if a process does it.
+const LateAfter = 10 * time.Minute
+
+// LateWork returns the Backlog, counted up to backlogCap, of each kind of work with rows that are late. The tables must be
+// at the version that this program needs.
+func LateWork(ctx context.Context, d *db.DB) ([]Backlog, error) {
+	var kinds []string
+	for _, kind := range workKinds {
+		kinds = append(kinds, "SELECT '"+kind.what+"' AS what, count(*)::int AS count, min(due) AS since FROM (SELECT due FROM ("+
+			kind.rows+") AS w WHERE due < ?0::timestamptz ORDER BY due LIMIT ?1) AS late HAVING count(*) > 0")
+	}
+	return pg.All[Backlog](ctx, d, "look for late work", pg.SQL(strings.Join(kinds, " UNION ALL "), d.Now().Add(-LateAfter), backlogCap))
 }
