@@ -20,7 +20,6 @@ import (
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
 	"partnerapi/db/cells"
-	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/lease"
 	"partnerapi/platform/phishing"
@@ -83,7 +82,7 @@ func (c serveCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err e
 		return err
 	}
 	defer database.CloseInto(shut, &err)
-	defer func() { err = doctor.ExplainDenied(d, err) }()
+	defer func() { err = database.ExplainDenied(d, err) }()
 	if err := c.FixCell(ctx, d); err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ import (
 	"partnerapi/cmd/internal/figures"
 	"partnerapi/cmd/internal/telemetry"
 	"partnerapi/db"
-	"partnerapi/db/doctor"
 	"partnerapi/domain"
 	"partnerapi/platform/directory"
 	"partnerapi/platform/mail"
@@ -158,7 +157,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err er
 		return err
 	}
 	defer database.CloseInto(shut, &err)
-	defer func() { err = doctor.ExplainDenied(d, err) }()
+	defer func() { err = database.ExplainDenied(d, err) }()
 	if err := c.CheckConnections(ctx, d, log, true /* working */); err != nil {
 		return err
 	}

@@ -8,9 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"partnerapi/db"
-	"partnerapi/db/pg"
 )
 
 // deniedObject matches what PostgreSQL says of a missing privilege: "permission denied for table users". Another
@@ -24,16 +21,6 @@ var missingGrants = map[string]string{
 	"schema":   "GRANT USAGE ON SCHEMA %[1]s TO %[2]s",
 	"function": "GRANT EXECUTE ON FUNCTION %[1]s TO %[2]s",
 	"database": "GRANT CONNECT, TEMPORARY ON DATABASE %[1]s TO %[2]s",
-}
-
-// ExplainDenied returns an error for operators if err is that of a statement for which the role of d lacks a right: with
-// the role, the object, and what to run. It returns other errors unchanged.
-func ExplainDenied(d *db.DB, err error) error {
-	if !pg.Denied(err) {
-		return err
-	}
-	fault, remedy := Denial(err, d.Pool().Config().ConnConfig.User)
-	return fmt.Errorf("%s: %s: %w", fault, cmp.Or(remedy, "partnerapi doctor prints the GRANT statements for all tables and sequences"), err)
 }
 
 // Denial explains the error of a statement for which a role lacks a right (pg.Denied): fault says which object it is, and

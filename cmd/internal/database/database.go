@@ -58,7 +58,7 @@ func (f Flags) WithAny(ctx context.Context, s cli.Env, work func(*db.DB) error) 
 		return err
 	}
 	defer CloseInto(shut, &err)
-	return doctor.ExplainDenied(d, work(d))
+	return ExplainDenied(d, work(d))
 }
 
 // ServeOptions configure the database of a long-running process.
@@ -97,7 +97,7 @@ func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOp
 		err = warnOfEncoding(ctx, d, serveOptions.Log)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(doctor.ExplainDenied(d, err), shut())
+		return nil, nil, errors.Join(ExplainDenied(d, err), shut())
 	}
 	return d, shut, nil
 }
