@@ -2,12 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/alecthomas/kong"
 
 	"partnerapi/domain"
 )
@@ -39,41 +34,6 @@ func (s *Since) UnmarshalText(text []byte) error {
 	}
 	if err := s.Moment.UnmarshalText(text); err != nil {
 		return fmt.Errorf("%w, nor how long ago, such as 36h", err)
-	}
-	return nil
-}
-
-// Span is a duration of a flag, which may be in days: 7d, or as time.ParseDuration takes it, such as 36h.
-type Span struct{ time.Duration }
-
-// negative matches the beginning of a negative number.
-var negative = regexp.MustCompile(`^-\d`)
-
-// Decode parses the duration of a flag. A negative one gets the error of UnmarshalText, as it is no flag.
-func (s *Span) Decode(flag *kong.DecodeContext) error {
-	text, _ := flag.Scan.Peek().Value.(string)
-	if !negative.MatchString(text) {
-		if err := flag.Scan.PopValueInto("duration", &text); err != nil {
-			return err
-		}
-	}
-	return s.UnmarshalText([]byte(text))
-}
-
-// UnmarshalText parses a duration that is not negative.
-func (s *Span) UnmarshalText(text []byte) (err error) {
-	if days, ok := strings.CutSuffix(string(text), "d"); ok {
-		var n int64
-		n, err = strconv.ParseInt(days, 10, 16)
-		s.Duration = time.Duration(n) * 24 * time.Hour
-	} else {
-		s.Duration, err = time.ParseDuration(string(text))
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("%q is not a duration such as 7d or 36h", text)
-	case s.Duration < 0:
-		return fmt.Errorf("%s must not be negative", text)
 	}
 	return nil
 }

@@ -289,7 +289,7 @@ func explainNoKey(err error, prefix string) error {
 type rotateTextCmd struct {
 	database.Flags
 	Prefix   string      `arg:"" help:"The key's prefix, as keys list shows it, or that of an earlier text of it."`
-	OldUntil *cli.Span   `name:"old-until" env:"-" placeholder:"7d" help:"How long the present text stays valid, at most 365d; 0s ends it now. It never outlives the key. Default: 7d."`
+	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"How long the present text stays valid, at most 365d; 0s ends it now. It never outlives the key. Default: 7d."`
 	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new day (UTC) from which the key no longer works. Default: as before."`
 	EndOld   bool        `name:"end-old" env:"-" help:"Make no new text: end the replaced text now."`
 	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new text, its prefix, the old text's prefix and end."`
