@@ -33,6 +33,33 @@ func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) erro
 	})
 }
 
+// Leased is a lease on a row of a table whose key is an owner and an ID, and whose columns due_at and lease are the end of
+// the lease and its token.
+type Leased interface{ LeasedRow() LeasedRow }
+
+// LeasedRow is the row of a lease: its table, the table's column of owners, the row's key, and the token of the lease.
+type LeasedRow struct {
+	Table, OwnerColumn string
+	Owner, ID, Token   [16]byte
+}
+
+// RenewLeases extends leases on rows of one table to end after the duration life from now, except leases that are lost.
+func RenewLeases[L Leased](ctx context.Context, d *DB, leases []L, life time.Duration) error {
+	var row LeasedRow
+	var owners, ids, tokens [][16]byte
+	for _, l := range leases {
+		row = l.LeasedRow()
+		owners, ids, tokens = append(owners, row.Owner), append(ids, row.ID), append(tokens, row.Token)
+	}
+	if len(leases) == 0 {
+		return nil
+	}
+	return pg.Run(ctx, d, "renew leases of "+row.Table, pg.SQL(`
+		UPDATE `+row.Table+` AS t SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (owner_id, id, lease)
+		WHERE t.`+row.OwnerColumn+` = l.owner_id AND t.id = l.id AND t.lease = l.lease`,
+		owners, ids, tokens, d.Now().Add(life)))
+}
+
 // ClaimTime returns the time as of which a claim leases rows for the duration life, and false if nothing may be claimed:
 // if the clock has jumped forward, leases that other processes still work under have ended. For the duration of a lease
 // they renew these, or finish.

@@ -257,7 +257,7 @@ func TestWorkPutOffByAWrongClock(t *testing.T) {
 			w.Clock.Step(-ahead)
 			watch()
 			held := leases[1] // by a living process; that of the other one has died
-			w.Must(outbox.RenewMails(t.Context(), w.DB, []outbox.Lease{held}, 75*time.Second))
+			w.Must(db.RenewLeases(t.Context(), w.DB, []outbox.Lease{held}, 75*time.Second))
 			list, found := w.Claim(10), 0
 			for _, l := range list {
 				if l.ResultID() == immediate || l.ID == put.ID {
@@ -281,7 +281,7 @@ func TestWorkPutOffByAWrongClock(t *testing.T) {
 			w.Send(list...)
 			w.Clock.Advance(70 * time.Second)
 			watch()
-			w.Must(outbox.RenewMails(t.Context(), w.DB, []outbox.Lease{held}, 75*time.Second))
+			w.Must(db.RenewLeases(t.Context(), w.DB, []outbox.Lease{held}, 75*time.Second))
 			if list := w.Claim(10); len(list) != 1 || list[0].ID != leases[2].ID {
 				t.Errorf("a minute later %d mails are due, want the one whose process died", len(list))
 			}

@@ -49,6 +49,11 @@ type DeliveryLease struct {
 	Token uuid.UUID `bun:"lease,nullzero"`
 }
 
+// LeasedRow implements db.Leased.
+func (l DeliveryLease) LeasedRow() db.LeasedRow {
+	return db.LeasedRow{Table: "webhook_deliveries", OwnerColumn: "webhook_id", Owner: l.Webhook, ID: l.ID, Token: l.Token}
+}
+
 // Claim is the result of ClaimDeliveries.
 type Claim struct {
 	Leases []DeliveryLease
@@ -170,18 +175,6 @@ func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []strin
 		)
 		UPDATE webhook_deliveries AS d SET status = 'dropped', reason = c.reason, lease = NULL FROM chosen AS c
 		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`, pg.IDs(ids), reasons, dropDeliveries, d.Now()))
-}
-
-// RenewDeliveries makes leases end after the duration life from now, except those that are lost.
-func RenewDeliveries(ctx context.Context, d *db.DB, leases []DeliveryLease, life time.Duration) error {
-	webhooks, ids, tokens := make([]domain.WebhookID, len(leases)), make([]domain.DeliveryID, len(leases)), make([][16]byte, len(leases))
-	for i, l := range leases {
-		webhooks[i], ids[i], tokens[i] = l.Webhook, l.ID, l.Token
-	}
-	return pg.Run(ctx, d, "renew leases of deliveries", pg.SQL(`
-		UPDATE webhook_deliveries AS d SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (webhook_id, id, lease)
-		WHERE d.webhook_id = l.webhook_id AND d.id = l.id AND d.lease = l.lease`,
-		pg.IDs(webhooks), pg.IDs(ids), tokens, d.Now().Add(life)))
 }
 
 // leasedDelivery is a delivery that lease has leased or, if Kept is false, dropped.

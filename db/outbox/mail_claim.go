@@ -35,6 +35,11 @@ type Lease struct {
 // ResultID returns ID as the id of a simulated mail. It is meaningful only if Kind is db.SimulatedMail.
 func (l *Lease) ResultID() domain.ResultID { return domain.ResultID(l.ID) }
 
+// LeasedRow implements db.Leased.
+func (l Lease) LeasedRow() db.LeasedRow {
+	return db.LeasedRow{Table: "outbox", OwnerColumn: "client_id", Owner: l.Client, ID: l.ID, Token: l.Token}
+}
+
 // ClaimMails leases up to n due mails for the duration life. It returns fewer if fewer are due, or if another process
 // claims at the same time.
 //
@@ -121,18 +126,6 @@ func leaseMails(
 			"clients": clients, "urgencies": urgencies, "now": now, "urgentShare": share[1], "otherShare": share[2],
 			"n": n, "lease": uuid.New(), "until": now.Add(life), "trusted": trusted,
 		}))
-}
-
-// RenewMails makes leases end after the duration life from now, except those that are lost.
-func RenewMails(ctx context.Context, d *db.DB, leases []Lease, life time.Duration) error {
-	clients, ids, tokens := make([]domain.ClientID, len(leases)), make([]domain.MessageID, len(leases)), make([][16]byte, len(leases))
-	for i, l := range leases {
-		clients[i], ids[i], tokens[i] = l.Client, l.ID, l.Token
-	}
-	return pg.Run(ctx, d, "renew leases of mails", pg.SQL(`
-		UPDATE outbox AS o SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (client_id, id, lease)
-		WHERE o.client_id = l.client_id AND o.id = l.id AND o.lease = l.lease`,
-		pg.IDs(clients), pg.IDs(ids), tokens, d.Now().Add(life)))
 }
 
 // MailDue returns the earliest time at which a mail of the outbox is due or a lease ends, except for suspended senders.

@@ -24,6 +24,11 @@ type ReportLease struct {
 	Monthly   bool
 }
 
+// LeasedRow implements db.Leased.
+func (l ReportLease) LeasedRow() db.LeasedRow {
+	return db.LeasedRow{Table: "reports", OwnerColumn: "client_id", Owner: l.Client, ID: l.Report, Token: l.Token}
+}
+
 // pendingReports are the conditions of pending reports: first those that callers requested, then the service's own.
 var pendingReports = []string{
 	"status = 'pending' AND mailed_for IS NULL", "status = 'pending' AND mailed_for IS NOT NULL",
@@ -59,18 +64,6 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 		return nil
 	})
 	return leases, err
-}
-
-// RenewReports makes leases end after the duration life from now, except those that are lost.
-func RenewReports(ctx context.Context, d *db.DB, leases []ReportLease, life time.Duration) error {
-	clients, ids, tokens := make([]domain.ClientID, len(leases)), make([]domain.ReportID, len(leases)), make([][16]byte, len(leases))
-	for i, l := range leases {
-		clients[i], ids[i], tokens[i] = l.Client, l.Report, l.Token
-	}
-	return pg.Run(ctx, d, "renew leases of reports", pg.SQL(`
-		UPDATE reports AS r SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (client_id, id, lease)
-		WHERE r.client_id = l.client_id AND r.id = l.id AND r.lease = l.lease`,
-		pg.IDs(clients), pg.IDs(ids), tokens, d.Now().Add(life)))
 }
 
 // ReportDue returns the earliest time at which a pending report is due or its lease ends, and false if none is pending.

@@ -113,7 +113,7 @@ func NewDispatcher(
 		Name: "mails", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: workers, StopWithin: StopWithin,
 		Listen:  func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.OutboxChannel, wake) },
 		Stepped: d.Stepped,
-		Renew:   func(ctx context.Context, held []outbox.Lease) error { return outbox.RenewMails(ctx, d, held, leaseFor) },
+		Renew:   func(ctx context.Context, held []outbox.Lease) error { return db.RenewLeases(ctx, d, held, leaseFor) },
 	})
 	return dispatcher
 }

@@ -89,7 +89,7 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 		Listen:     func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.ReportChannel, wake) },
 		Stepped:    d.Stepped,
 		Renew: func(ctx context.Context, held []reports.ReportLease) error {
-			return reports.RenewReports(ctx, d, held, leaseFor)
+			return db.RenewLeases(ctx, d, held, leaseFor)
 		},
 	})
 	return w

@@ -118,7 +118,8 @@ func NewDispatcher(d *db.DB, poster Poster, keys Opener, log *slog.Logger, obser
 	})
 	dispatcher.queue = lease.NewQueue(lease.Config[claimedDelivery]{
 		Name: "deliveries", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: mostTries,
-		StopWithin: StopWithin, Stepped: d.Stepped, Renew: dispatcher.renew,
+		StopWithin: StopWithin, Stepped: d.Stepped,
+		Renew: func(ctx context.Context, held []claimedDelivery) error { return db.RenewLeases(ctx, d, held, leaseFor) },
 	})
 	dispatcher.places = newPlaces(dispatcher.queue.Wake)
 	return dispatcher
@@ -164,15 +165,6 @@ func (d *Dispatcher) claim(ctx context.Context, _ int) (rows []claimedDelivery, 
 		}
 	}
 	return rows, d.untilNext(claim), nil
-}
-
-// renew extends the leases of deliveries in progress.
-func (d *Dispatcher) renew(ctx context.Context, held []claimedDelivery) error {
-	leases := make([]outbox.DeliveryLease, len(held))
-	for i, c := range held {
-		leases[i] = c.DeliveryLease
-	}
-	return outbox.RenewDeliveries(ctx, d.db, leases, leaseFor)
 }
 
 // untilNext returns how long to wait after a claim. It is 0 if there may be more to claim or drop. Otherwise it is the
