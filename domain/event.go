@@ -8,21 +8,21 @@ const EventLife = 30 * 24 * time.Hour
 // EventType is the type of an event.
 type EventType string
 
-// The types of events. The comments name the object of v2 that is the data of the event (decisions 8.1).
+// The types of events (decisions 8.1).
 const (
-	ClientCreated   EventType = "client.created"                // the client
-	UserCreated     EventType = "user.created"                  // the user
-	UserUpdated     EventType = "user.updated"                  // the user
-	UserDeactivated EventType = "user.deactivated"              // the user
-	ResultUpdated   EventType = "phishing.result.updated"       // the item of the results
-	RealReported    EventType = "phishing.email.reported"       // the reported email
-	CoursePassed    EventType = "training.assignment.completed" // the training item, with its user
-	CourseOverdue   EventType = "training.assignment.overdue"   // the training item, with its user
-	PolicyAgreed    EventType = "policy.acknowledged"           // policy, user, version, time
-	DataExposed     EventType = "dark_web.exposure.found"       // the exposure
-	SyncDone        EventType = "sync.completed"                // the run
-	SyncStopped     EventType = "sync.failed"                   // the run
-	ReportMade      EventType = "report.ready"                  // the report
+	ClientCreated   EventType = "client.created"
+	UserCreated     EventType = "user.created"
+	UserUpdated     EventType = "user.updated"
+	UserDeactivated EventType = "user.deactivated"
+	ResultUpdated   EventType = "phishing.result.updated"
+	RealReported    EventType = "phishing.email.reported"
+	CoursePassed    EventType = "training.assignment.completed"
+	CourseOverdue   EventType = "training.assignment.overdue"
+	PolicyAgreed    EventType = "policy.acknowledged"
+	DataExposed     EventType = "dark_web.exposure.found"
+	SyncDone        EventType = "sync.completed"
+	SyncStopped     EventType = "sync.failed"
+	ReportMade      EventType = "report.ready"
 )
 
 // EventTypes lists the types of events in the order of the documentation.

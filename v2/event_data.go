@@ -14,15 +14,15 @@ import (
 )
 
 // RenderEvents returns the bodies of events in their order, with the present state of their objects in the release that
-// is served. The body of an event whose object no longer exists is empty. All objects of a kind are read together. The
-// publisher calls it (outbox.RenderEvents).
+// is served. The body of an event is empty if its object no longer exists or the release lacks its type. All objects of a
+// kind are read together. The publisher calls it (outbox.RenderEvents).
 func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 	release, err := a.servedRelease(ctx)
 	if err != nil {
 		return nil, err
 	}
 	bodies := make([]string, len(events))
-	for _, r := range a.eventRenderers() {
+	for _, r := range a.eventRenderers(release) {
 		var indexes []int
 		var matching []db.OutboxEvent
 		for i, e := range events {
@@ -74,19 +74,19 @@ type eventRenderer struct {
 	data  func(context.Context, []db.OutboxEvent) ([]any, error)
 }
 
-// eventRenderers returns the renderers. Each type is in exactly one.
-func (a *API) eventRenderers() []eventRenderer {
+// eventRenderers returns a renderer for each type of data of the events in a release.
+func (a *API) eventRenderers(release op.Release) []eventRenderer {
 	return []eventRenderer{
-		newRenderer(a.db.EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client }, clientOf, domain.ClientCreated),
-		newRenderer(a.db.EventUsers, func(e db.OutboxEvent) domain.UserID { return e.User }, userDetailOf,
-			domain.UserCreated, domain.UserUpdated, domain.UserDeactivated),
-		newRenderer(a.db.EventResults, objectID[domain.ResultKind], resultOf, domain.ResultUpdated),
-		newRenderer(a.db.EventReportedEmails, objectID[domain.ReportedEmailKind], reportedEmailOf, domain.RealReported),
-		newRenderer(a.db.EventAssignments, userObject, a.userAssignmentOf, domain.CoursePassed, domain.CourseOverdue),
-		newRenderer(a.db.EventSignatures, userObject, acknowledgmentOf, domain.PolicyAgreed),
-		newRenderer(a.db.EventExposures, objectID[domain.ExposureKind], exposureOf, domain.DataExposed),
-		newRenderer(a.db.EventSyncRuns, objectID[domain.SyncRunKind], syncRunOf, domain.SyncDone, domain.SyncStopped),
-		newRenderer(a.db.EventReports, objectID[domain.ReportKind], reportOf, domain.ReportMade),
+		newRenderer(release, a.db.EventClients, func(e db.OutboxEvent) domain.ClientID { return e.Client }, clientOf),
+		newRenderer(release, a.db.EventUsers, func(e db.OutboxEvent) domain.UserID { return e.User },
+			func(u domain.UserDetail) api.UserDetail { return *userDetailOf(u) }),
+		newRenderer(release, a.db.EventResults, objectID[domain.ResultKind], resultOf),
+		newRenderer(release, a.db.EventReportedEmails, objectID[domain.ReportedEmailKind], reportedEmailOf),
+		newRenderer(release, a.db.EventAssignments, userObject, a.userAssignmentOf),
+		newRenderer(release, a.db.EventSignatures, userObject, acknowledgmentOf),
+		newRenderer(release, a.db.EventExposures, objectID[domain.ExposureKind], exposureOf),
+		newRenderer(release, a.db.EventSyncRuns, objectID[domain.SyncRunKind], syncRunOf),
+		newRenderer(release, a.db.EventReports, objectID[domain.ReportKind], reportOf),
 	}
 }
 
@@ -102,15 +102,16 @@ func acknowledgmentOf(s db.EventSignature) api.PolicyAcknowledgment {
 	return api.PolicyAcknowledgment{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
 }
 
-// newRenderer returns a renderer of the types of events. read returns the objects that still exist by their keys; the
-// data of other events is nil. key returns the key of an event's object. show converts an object to its v2 form.
+// newRenderer returns a renderer of the events of a release whose data is a Data. read returns the objects that still exist by
+// their keys; the data of other events is nil. key returns the key of an event's object. show converts an object to its v2
+// form.
 func newRenderer[K comparable, T, Data any](
+	release op.Release,
 	read func(context.Context, []db.OutboxEvent) (map[K]T, error),
 	key func(db.OutboxEvent) K,
 	show func(T) Data,
-	types ...domain.EventType,
 ) eventRenderer {
-	return eventRenderer{types, func(ctx context.Context, events []db.OutboxEvent) ([]any, error) {
+	return eventRenderer{api.EventsWith[Data](release), func(ctx context.Context, events []db.OutboxEvent) ([]any, error) {
 		objects, err := read(ctx, events)
 		data := make([]any, len(events))
 		for i, e := range events {

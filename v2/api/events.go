@@ -62,7 +62,7 @@ func (e *Event) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // Forms returns a form for each type of events, that of a ping last.
 func (Event) Forms() (member string, forms []op.Form) { return "type", eventForms }
 
-// eventForms are the forms of events: domain.EventTypes in their order, then the ping.
+// eventForms declare the events, domain.EventTypes in their order, and the ping. An event of a release after 2.3 has Since.
 var eventForms = []op.Form{
 	eventForm[Client](domain.ClientCreated, "A client was created."),
 	eventForm[UserDetail](domain.UserCreated, "A user was added, by a request or a directory sync."),
@@ -91,6 +91,16 @@ var eventForms = []op.Form{
 // eventForm returns the form of the events of a type, whose data is a Data. about says when they are published.
 func eventForm[Data any](t domain.EventType, about string) op.Form {
 	return op.Form{Value: string(t), About: about, Type: reflect.TypeFor[EventWith[Data]]()}
+}
+
+// EventsWith returns the types of the events in a release whose data is a Data.
+func EventsWith[Data any](release op.Release) (types []domain.EventType) {
+	for _, f := range eventForms {
+		if f.Type == reflect.TypeFor[EventWith[Data]]() && f.Since <= release {
+			types = append(types, domain.EventType(f.Value))
+		}
+	}
+	return types
 }
 
 // EventOf returns a published event. Of its exported fields only ID is set; MarshalJSONTo writes it whole.

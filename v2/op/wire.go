@@ -60,4 +60,6 @@ type Form struct {
 	// About says when it is posted.
 	About string
 	Type  reflect.Type
+	// Since is the first release with the form; zero for the release of the type.
+	Since Release
 }

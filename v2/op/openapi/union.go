@@ -3,6 +3,7 @@ package openapi
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -37,6 +38,9 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 		return ref, err
 	}
 	member, forms := zero.Forms()
+	forms = slices.DeleteFunc(slices.Clone(forms), func(f op.Form) bool {
+		return m.source.Release != 0 && f.Since > m.source.Release
+	})
 	u := &union{member, forms, map[string]*openapi3.SchemaRef{}}
 	for _, f := range forms {
 		schema, err := m.object(f.Type, output)
