@@ -13,8 +13,8 @@ import (
 
 // Change is the unit of work of a transaction. A function that gets a Change writes its own rows, and registers their
 // effects with the methods below: users whose risk is recomputed, counters to adjust, policies whose audience changed,
-// events, mails. When the function returns, the change writes the effects, set-based, in one fixed order. All
-// transactions lock rows in that order, so that they cannot deadlock.
+// events, emails. When the function returns, or calls Flush to read what they are, the change writes the effects,
+// set-based, in one fixed order. All transactions lock rows in that order, so that they cannot deadlock.
 type Change struct {
 	*DB
 	// At is the time of the change (Stamp): of its events, and of updated_at in the rows that it changes.
@@ -23,14 +23,19 @@ type Change struct {
 	locked LockRank // the highest rank locked
 	// audiences are the clients whose audiences the change has locked, exclusively or shared.
 	audiences map[domain.ClientID]bool
+	noMail    bool
+	effects
+}
+
+// effects are the effects of a change that are not yet written.
+type effects struct {
 	users     userEffects
 	userMoves userMoves
 	counters  counters
 	policies  []pg.Query
 	events    []eventRow
-	mails     []mailRecord
-	noMail    bool
-	last      []func(context.Context) error // see Finally
+	mails     []MailRequest
+	unsent    map[domain.ClientID][]domain.MessageID // see SendMails
 }
 
 // LockRank is the rank of a kind of rows in the lock order.
@@ -84,7 +89,7 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 		if err := fn(ctx, c); err != nil {
 			return err
 		}
-		return c.flush(ctx)
+		return c.Flush(ctx)
 	})
 }
 
@@ -111,25 +116,24 @@ func (d *DB) TryAll(ctx context.Context, fn func(context.Context) error) error {
 
 type tryAllKey struct{}
 
-// flush writes the effects of the change, in the lock order, and then calls the functions of Finally.
-func (c *Change) flush(ctx context.Context) error {
-	for _, step := range append([]func(context.Context) error{
+// Flush writes the registered effects in the lock order. The change calls it when its function returns. A function whose
+// result shows effects calls it itself, and then reads.
+func (c *Change) Flush(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
 		c.flushUserMoves,
 		c.flushUsers,
 		c.flushPolicies,
 		c.flushCounters,
 		c.flushEvents,
 		c.flushMails,
-	}, c.last...) {
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
+	c.effects = effects{}
 	return nil
 }
-
-// Finally registers fn to run in the transaction after the effects are written. fn may read them, or send mails.
-func (c *Change) Finally(fn func(context.Context) error) { c.last = append(c.last, fn) }
 
 // PoliciesChanged registers policies, alias p, that match a condition: their audiences changed, and so their counts.
 func (c *Change) PoliciesChanged(text string, args ...any) {
@@ -215,85 +219,93 @@ func (c *Change) flushEvents(ctx context.Context) error {
 // Other processes find the events by polling (outbox.EventsWait).
 func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }
 
-// mailRecord is a row of mail_requests for one of the service's own mails, which no caller requests (decisions 7.11).
-type mailRecord struct {
-	ClientID   string             `json:"client_id"`
-	ID         string             `json:"id"`
-	Type       domain.MessageType `json:"type"`
-	UserID     string             `json:"user_id,omitempty"`
-	CourseID   string             `json:"course_id,omitempty"`
-	Round      int                `json:"round,omitempty"`
-	ResultID   string             `json:"result_id,omitempty"`
-	BreachName string             `json:"breach_name,omitempty"`
-	AdminID    string             `json:"admin_id,omitempty"`
-	ReportID   string             `json:"report_id,omitempty"`
-	CreatedAt  time.Time          `json:"created_at"`
-	DueAt      time.Time          `json:"due_at"`
+// MailRequest is the request of an email: a row of mail_requests as JSON. RequestMail sets the fields up to UserID. Of the
+// others, which are UUIDs, a request has those that its kind requires (mail_requests_check).
+type MailRequest struct {
+	ClientID  string             `json:"client_id"`
+	ID        string             `json:"id"`
+	CreatedAt time.Time          `json:"created_at"`
+	DueAt     time.Time          `json:"due_at"`
+	UserID    string             `json:"user_id,omitempty"`
+	Type      domain.MessageType `json:"type"`
+
+	CourseID   string `json:"course_id,omitempty"`
+	Round      int    `json:"round,omitempty"`
+	ResultID   string `json:"result_id,omitempty"`
+	BreachName string `json:"breach_name,omitempty"`
+	InviteID   string `json:"invite_id,omitempty"`
+	AdminID    string `json:"admin_id,omitempty"`
+	ReportID   string `json:"report_id,omitempty"`
 }
 
-// NoMail makes the change request no mails: for an import of history.
+// NoMail makes the change request no emails with RequestMail: for an import of history.
 func (c *Change) NoMail() { c.noMail = true }
 
-// MailCertificate requests the certificate of a round of a course, unless completed is too long ago (MailCauseLife).
-func (c *Change) MailCertificate(user domain.UserKey, course domain.CourseID, round int, completed time.Time) {
-	c.mailUser(user, completed, mailRecord{
-		Type: domain.CertificateMail, CourseID: course.UUID(), Round: round, DueAt: c.At,
-	})
-}
-
-// MailExposureNotice requests the notice of a user's exposure, unless found is too long ago (MailCauseLife).
-func (c *Change) MailExposureNotice(user domain.UserKey, breach string, found time.Time) {
-	c.mailUser(user, found, mailRecord{Type: domain.ExposureNotice, BreachName: breach, DueAt: c.At})
-}
-
-// mailUser requests a mail to a user, unless its cause is older than domain.MailCauseLife.
-func (c *Change) mailUser(user domain.UserKey, causedAt time.Time, m mailRecord) {
+// RequestMail requests an email to a user or, if user.User is zero, to an admin of the client, unless its cause is older
+// than domain.MailCauseLife. It is due as its kind says. If it was requested before, and its kind is sent once, RequestMail
+// has no effect.
+func (c *Change) RequestMail(user domain.UserKey, causedAt time.Time, m MailRequest) {
 	if c.At.Sub(causedAt) > domain.MailCauseLife {
 		return
 	}
-	m.ClientID, m.UserID = user.Client.UUID(), user.User.UUID()
-	c.mail(m)
-}
-
-// MailReport requests a mail about a monthly report to each of the admins of a client. Requesting one again has no
-// effect. The mails are sent only if the client has mails about reports switched on.
-func (c *Change) MailReport(client domain.ClientID, report domain.ReportID, admins ...domain.AdminID) {
-	for _, admin := range admins {
-		c.mail(mailRecord{
-			ClientID: client.UUID(), Type: domain.MonthlyReportMail, AdminID: admin.UUID(), ReportID: report.UUID(),
-			DueAt: c.At,
-		})
+	m.ClientID, m.ID, m.CreatedAt, m.DueAt = user.Client.UUID(), NewID[domain.MessageKind]().UUID(), c.At, c.At
+	if after := m.Type.Kind().After; after > 0 {
+		m.DueAt = causedAt.Add(after)
 	}
-}
-
-// mail requests the mail m with a new ID, and with the time of the change as its CreatedAt.
-func (c *Change) mail(m mailRecord) {
-	m.ID, m.CreatedAt = NewID[domain.MessageKind]().UUID(), c.At
+	if !user.User.IsZero() {
+		m.UserID = user.User.UUID()
+	}
 	c.mails = append(c.mails, m)
 }
 
-// flushMails inserts the requested mails and puts them into the outbox, except for those that an earlier change
-// requested. Their urgency is 2, as nobody waits for them. After NoMail it does nothing.
+// SendMails sends emails of a client whose requests the transaction has inserted by a statement of its own.
+func (c *Change) SendMails(client domain.ClientID, ids ...domain.MessageID) {
+	if len(ids) > 0 {
+		initMap(&c.unsent)[client] = append(c.unsent[client], ids...)
+	}
+}
+
+// flushMails inserts the requests of RequestMail, except for those that an earlier change inserted, and puts their emails
+// and those of SendMails into the outbox. After NoMail it ignores RequestMail.
 func (c *Change) flushMails(ctx context.Context) error {
-	if len(c.mails) == 0 || c.noMail {
+	mails := append([]MailRequest{}, c.mails...) // not null as JSON
+	if c.noMail {
+		mails = mails[:0]
+	}
+	if len(mails)+len(c.unsent) == 0 {
 		return nil
 	}
-	// Two changes can request the mails of the same report. Inserting unique keys in one order avoids a deadlock.
-	slices.SortStableFunc(c.mails, func(a, b mailRecord) int {
+	// Two changes can request the emails of the same report. Inserting unique keys in one order avoids a deadlock.
+	slices.SortStableFunc(mails, func(a, b MailRequest) int {
 		return cmp.Or(cmp.Compare(a.ReportID, b.ReportID), cmp.Compare(a.AdminID, b.AdminID))
 	})
+	clients := sortedIDs(c.unsent)
+	var ids []domain.MessageID
+	for _, client := range clients {
+		ids = append(ids, c.unsent[client]...)
+	}
 	return c.InsertOutbox(ctx, pg.SQL(`
 		requested AS (
-			INSERT INTO mail_requests (client_id, id, type, user_id, course_id, round, result_id, breach_name, admin_id,
-				report_id, created_at, due_at)
-			SELECT client_id, id, type, user_id, course_id, round, result_id, breach_name, admin_id,
-				report_id, created_at, due_at
+			INSERT INTO mail_requests (client_id, id, type, user_id, course_id, round, result_id, breach_name, invite_id,
+				admin_id, report_id, created_at, due_at)
+			SELECT client_id, id, type, user_id, course_id, round, result_id, breach_name, invite_id,
+				admin_id, report_id, created_at, due_at
 			FROM json_populate_recordset(NULL::mail_requests, ?::json)
-			ON CONFLICT DO NOTHING RETURNING client_id, id, created_at, due_at
-		),`, c.mails),
-		pg.SQL("SELECT client_id, id, ?, 2 AS urgency, CASE WHEN due_at > created_at THEN due_at ELSE ? END FROM requested",
-			RequestedMail, c.Now()))
+			ON CONFLICT DO NOTHING RETURNING client_id, id, type, created_at, due_at
+		),`, mails),
+		pg.SQL(`
+		SELECT client_id, id, ?kind, `+MailUrgency+` AS urgency, CASE WHEN due_at > created_at THEN due_at ELSE ?now END
+		FROM (
+			SELECT * FROM requested UNION ALL SELECT client_id, id, type, created_at, due_at FROM mail_requests
+			WHERE client_id = ANY(?clients::uuid[]) AND id = ANY(?ids::uuid[])
+		) AS r`, pg.Named{
+			"kind": RequestedMail, "urgent": domain.UrgentMails, "now": c.Now(), "clients": pg.IDs(clients), "ids": pg.IDs(ids),
+		}))
 }
+
+// MailUrgency is the expression of the urgency of a mail request, alias r: 1 if its type is among ?urgent, which is
+// domain.UrgentMails, else 2.
+const MailUrgency = "CASE WHEN r.type = ANY(?urgent::text[]) THEN 1 ELSE 2 END"
 
 // OutboxKind is the kind of a mail of the outbox. It determines the table that holds the mail.
 type OutboxKind string
@@ -308,21 +320,6 @@ const (
 
 // OutboxChannel is the channel that sending processes listen to.
 const OutboxChannel = "outbox"
-
-// SendMails puts a client's mail requests of this transaction into the outbox, with urgency 1 if somebody waits, or 2.
-func (c *Change) SendMails(ctx context.Context, client domain.ClientID, ids ...domain.MessageID) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	return c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
-		SELECT client_id, id, ?requestedMail,
-			CASE WHEN type IN (?welcomeMail, ?adminInviteMail) THEN 1 ELSE 2 END AS urgency, ?now::timestamptz
-		FROM mail_requests WHERE client_id = ?client AND id = ANY(?ids::uuid[])`,
-		pg.Named{
-			"requestedMail": RequestedMail, "welcomeMail": domain.WelcomeMail,
-			"adminInviteMail": domain.AdminInviteMail, "now": c.Now(), "client": client, "ids": pg.IDs(ids),
-		}))
-}
 
 // InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. A mail that is due
 // immediately is due at Now: after a step of the clock back, the stamp of the change lies ahead. The urgency of a row is

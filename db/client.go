@@ -223,10 +223,10 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 	return pg.Map(rows, (*AdminRow).admin), err
 }
 
-// Invite inserts an invite to the client and the request of its mail, and returns the mail's id, for SendMails. It
-// returns Conflict if the email has an open invite or is that of an admin of the client, and RateLimited at the limit
-// of invites of the client or its partner. The client must be locked (LockTenant): one of two concurrent invites fails.
-func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domain.MessageID, error) {
+// Invite inserts an invite to the client, and requests its email. It returns Conflict if the email address has an open
+// invite or belongs to an admin of the client, and RateLimited at the limit of invites of the client or its partner. The
+// client must be locked (LockTenant): one of two concurrent invites fails.
+func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) error {
 	conflict, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins AS a WHERE a.client_id = ?0 AND `+EmailKeyOf("a")+` = ANY(?1::text[])) AS admin,
 			EXISTS (
@@ -235,31 +235,27 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) (domai
 			) AS invite`, t.ID, EmailKeys(in.Email), c.At))
 	switch {
 	case err != nil:
-		return domain.MessageID{}, err
+		return err
 	case conflict.Admin:
-		return domain.MessageID{}, adminExists
+		return adminExists
 	case conflict.Invite:
-		return domain.MessageID{}, domain.ErrConflict("invite", "this email already has an open invite to this client",
+		return domain.ErrConflict("invite", "this email already has an open invite to this client",
 			domain.FieldError{Field: "email", Message: "has an open invite to this client already"})
 	}
 
 	partner := domain.CallerFrom(ctx).Partner
 	if err := c.limitInvites(ctx, partner, t.ID); err != nil {
-		return domain.MessageID{}, err
+		return err
 	}
-	mail := NewID[domain.MessageKind]()
 	err = pg.Run(ctx, c, "insert an invite", pg.SQL(`
-		WITH invite AS (
-			INSERT INTO admin_invites (client_id, id, email, email_key, role, created_at, expires_at, partner_id)
-			VALUES (?client, ?id, ?email, ?emailKey, ?role, ?createdAt, ?expiresAt, ?partner) RETURNING client_id, id, created_at
-		)
-		INSERT INTO mail_requests (client_id, id, type, invite_id, created_at)
-		SELECT client_id, ?mail, 'admin-invite', id, created_at FROM invite`,
+		INSERT INTO admin_invites (client_id, id, email, email_key, role, created_at, expires_at, partner_id)
+		VALUES (?client, ?id, ?email, ?emailKey, ?role, ?createdAt, ?expiresAt, ?partner)`,
 		pg.Named{
 			"client": t.ID, "id": in.ID, "email": in.Email, "emailKey": StoredEmailKey(in.Email), "role": in.Role, "createdAt": in.CreatedAt,
-			"expiresAt": in.ExpiresAt, "mail": mail, "partner": partner,
+			"expiresAt": in.ExpiresAt, "partner": partner,
 		}))
-	return mail, err
+	c.RequestMail(domain.UserKey{Client: t.ID}, c.At, MailRequest{Type: domain.AdminInviteMail, InviteID: in.ID.UUID()})
+	return err
 }
 
 // limitInvites returns RateLimited if a client or its partner has reached its limit of invites within a sliding window.

@@ -135,9 +135,8 @@ func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []d
 		r := &changes[i]
 		c.ResultChanged(r, false /* silent */)
 		if at := r.After.FellAt(); at != nil && r.Before.FellAt() == nil {
-			c.mailUser(domain.UserKey{Client: r.Client, User: r.After.User}, *at, mailRecord{
-				Type: domain.PhishReminder, ResultID: r.After.ID.UUID(), DueAt: at.Add(domain.ReminderAfter),
-			})
+			user := domain.UserKey{Client: r.Client, User: r.After.User}
+			c.RequestMail(user, *at, MailRequest{Type: domain.PhishReminder, ResultID: r.After.ID.UUID()})
 		}
 	}
 	return c.storeResults(ctx, changes)

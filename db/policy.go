@@ -189,19 +189,19 @@ func (p *Policy) Users(
 	return pg.Map(rows, (*policyUserRow).policyUser), err
 }
 
-// Remind requests a reminder mail to every active user of the locked policy's audience without a valid signature, and
-// returns the ids of the mails, which are for SendMails. It requests none if the policy need not be signed. It returns
-// RateLimited, until the next day (UTC), if it was called for the policy today.
-func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, error) {
+// Remind emails a reminder to every active user of the locked policy's audience without a valid signature, and returns
+// their number. It emails no one if the policy need not be signed. It returns RateLimited, until the next day (UTC), if it
+// was called for the policy today.
+func (p *Policy) Remind(ctx context.Context, c *Change) (int, error) {
 	today := domain.DateOf(c.At)
 	remindedToday := p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0 // < 0 if the clock was set back
 	if remindedToday {
-		return nil, &domain.Error{
+		return 0, &domain.Error{
 			Code: domain.RateLimited, Object: p.ID.Noun(), RetryAfter: domain.UntilTomorrow(c.At),
 			Message: "the reminders of this policy were sent today already; the next can be sent tomorrow (UTC)",
 		}
 	}
-	return pg.All[domain.MessageID](ctx, c, "request reminders", pg.SQL(`
+	mails, err := pg.All[domain.MessageID](ctx, c, "request reminders", pg.SQL(`
 		WITH reminded AS (
 			UPDATE policies SET reminded_on = ?today::date WHERE client_id = ?client AND id = ?id
 		)
@@ -213,6 +213,8 @@ func (p *Policy) Remind(ctx context.Context, c *Change) ([]domain.MessageID, err
 		"client": p.Client, "id": p.ID, "now": c.At, "today": today, "mustSign": p.MustSign,
 		"audience": p.audience(), "signature": p.signature(),
 	}))
+	c.SendMails(p.Client, mails...)
+	return len(mails), err
 }
 
 // PolicyCountsHold returns the condition that the stored counts of a policy are not stale: no signature has expired since

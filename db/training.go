@@ -66,9 +66,9 @@ func (u *User) Training(
 	return pg.CountedPage(ctx, u.db, k, w)
 }
 
-// RemindOverdue requests a reminder mail to each of the client's users among ids who is active, has an overdue course
-// and was not reminded on the same day (UTC). It returns the outcome for each user found, with mails for SendMails. If
-// ids is nil, it reminds all such users of the client, and returns RateLimited if it has already done so on that day.
+// RemindOverdue emails a reminder to each of the client's users among ids who is active, has an overdue course and was
+// not reminded on the same day (UTC). It returns the outcome for each user found. If ids is nil, it reminds all such users
+// of the client, and returns RateLimited if it has already done so on that day.
 func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.UserID) ([]domain.Reminded, error) {
 	today := domain.DateOf(c.At)
 	recipients := pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(ids))
@@ -89,7 +89,7 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 		}
 	}
 	// A unique index allows one reminder of a user a day: mailed leaves out users who were reminded today.
-	return pg.All[domain.Reminded](ctx, c, "request reminders of courses", pg.SQL(`
+	reminded, err := pg.All[domain.Reminded](ctx, c, "request reminders of courses", pg.SQL(`
 		WITH recipients AS MATERIALIZED (
 			SELECT u.id, u.status = 'active' AS active, coalesce(u.next_due_on < ?2::date, false) AS overdue
 			FROM users AS u WHERE u.client_id = ?0 AND ?3
@@ -105,6 +105,12 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 			WHEN NOT r.overdue THEN 'nothing_overdue'
 			ELSE 'reminded_today' END AS skip
 		FROM recipients AS r LEFT JOIN mailed AS m ON m.user_id = r.id ORDER BY r.id`, t.ID, c.At, today, recipients))
+	for _, r := range reminded {
+		if r.Mail != nil {
+			c.SendMails(t.ID, *r.Mail)
+		}
+	}
+	return reminded, err
 }
 
 // OverdueCourses reads a user's overdue courses, ordered by due date. A title is in the language l if there is one.

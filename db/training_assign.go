@@ -39,8 +39,8 @@ func (t *Tenant) directAssignments(n domain.CourseFor, condition pg.Query) pg.Qu
 }
 
 // Assign assigns a course to users that LockAudience has locked. A user whose completion has expired gets a new round.
-// A user who has the course open keeps the round, with an additional reason. The caller must put the returned mails
-// into the outbox. Assign takes the same number of statements for any number of users.
+// A user who has the course open keeps the round, with an additional reason. Assign takes the same number of statements
+// for any number of users.
 func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (domain.Assigned, error) {
 	rows, err := c.enrol(ctx, t.directAssignments(n, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(n.Users))))
 	return toAssigned(rows), err
@@ -48,7 +48,7 @@ func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (dom
 
 // toAssigned sums up enrol's rows of one course: some have counts (Given, Open), the others the outcome for a user.
 func toAssigned(rows []enrolledRow) domain.Assigned {
-	out := domain.Assigned{Skipped: []domain.Skipped{}, Mails: mailsOf(rows)}
+	out := domain.Assigned{Skipped: []domain.Skipped{}}
 	for _, r := range rows {
 		out.Count, out.Open = out.Count+r.Given, out.Open+r.Open
 		if r.Outcome == "inactive" || r.Outcome == "already_completed" {
@@ -199,7 +199,7 @@ type enrolledRow struct {
 
 // enrol makes, in one statement, the assignments of locked users that the query wanted selects. It stores the next due
 // courses, except of users who may have become dormant (rows with Dormant): theirs, and their scores, are
-// computed at the end of the change. For notify it stores mail requests, whose ids (mailsOf) callers pass to SendMails.
+// computed at the end of the change. For notify it emails the users.
 func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
@@ -211,18 +211,11 @@ func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, err
 			c.Rescore(key)
 			c.NextDueChanged(key)
 		}
-	}
-	return rows, err
-}
-
-// mailsOf returns the ids of the mails that rows have.
-func mailsOf(rows []enrolledRow) (mails []domain.MessageID) {
-	for _, r := range rows {
 		if r.Mail != nil {
-			mails = append(mails, *r.Mail)
+			c.SendMails(r.ClientID, *r.Mail)
 		}
 	}
-	return mails
+	return rows, err
 }
 
 // enrolLaterSQL queues the wanted assignments (outcomesSQL), and the reasons to add to assignments. A course that is
@@ -330,7 +323,7 @@ func (d *DB) AssignWaiting(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// assignBatch makes queued assignments of a client, and puts their mails into the outbox at the end of the change.
+// assignBatch makes queued assignments of a client.
 func (c *Change) assignBatch(ctx context.Context, client domain.ClientID, rows []waitingRow) error {
 	t := &Tenant{Client: domain.Client{ID: client}, db: c.DB}
 	ids := pg.MapRows(rows, func(r *waitingRow) domain.UserID { return r.UserID })
@@ -339,9 +332,8 @@ func (c *Change) assignBatch(ctx context.Context, client domain.ClientID, rows [
 	}
 
 	jsonRows := pg.MapRows(rows, func(r *waitingRow) string { return r.Whole })
-	enrolled, err := c.enrol(ctx, pg.SQL(`
+	_, err := c.enrol(ctx, pg.SQL(`
 		SELECT client_id, user_id, course_id, false AS from_program, direct, frameworks, due_on, notify
 		FROM json_populate_recordset(NULL::waiting_assignments, ?::json)`, "["+strings.Join(jsonRows, ",")+"]"))
-	c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, client, mailsOf(enrolled)...) })
 	return err
 }

@@ -352,15 +352,6 @@ func userRowOf(u *domain.User) UserRow {
 	return row
 }
 
-// RequestWelcome requests a welcome mail to a user, and returns the mail's id, which is for SendMails.
-func (t *Tenant) RequestWelcome(ctx context.Context, c *Change, user domain.UserID) (domain.MessageID, error) {
-	id := NewID[domain.MessageKind]()
-	err := pg.Run(ctx, c, "request a welcome mail", pg.SQL(`
-		INSERT INTO mail_requests (client_id, id, type, user_id, created_at) VALUES (?, ?, 'welcome', ?, ?)`,
-		t.ID, id, user, c.At))
-	return id, err
-}
-
 // SentEmailRow is a row of sent_emails.
 type SentEmailRow struct {
 	bun.BaseModel `bun:"table:sent_emails,alias:e"`

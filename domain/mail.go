@@ -22,13 +22,18 @@ type Mail struct {
 	PartnerName string
 
 	// Of an invite.
-	Invite     InviteID
-	InviteRole InviteRole
-	ExpiresAt  time.Time
+	Invite         InviteID
+	InviteRole     InviteRole
+	ExpiresAt      time.Time
+	InviteAccepted bool
+	InviteExpired  bool
 	// Of a reminder of a policy.
-	Policy      PolicyID
-	PolicyTitle string
-	// Of an invite to a course, and of a certificate.
+	Policy         PolicyID
+	PolicyTitle    string
+	PolicyArchived bool
+	PolicySigned   bool
+	// Of an invite to a course, and of a certificate. DueOn is zero if the course is not open, and CompletedOn if it is not
+	// completed.
 	Course      CourseID
 	CourseTitle string
 	DueOn       Date
@@ -37,11 +42,13 @@ type Mail struct {
 	Overdue []OverdueCourse
 	// Of a reminder of a simulation that the user fell for.
 	Simulated SimulatedMail
-	// Of a notice.
-	Exposure Exposure
+	// Of a notice. Exposure is zero if its breach is not in the catalogue any more.
+	Exposure          Exposure
+	DarkWebMonitoring bool
 	// Of a report. MonthOf is a day of the month that it is about.
-	Report  ReportID
-	MonthOf Date
+	Report       ReportID
+	MonthOf      Date
+	AdminRemoved bool
 
 	// Unwanted is the reason why the mail must not be sent any more; empty if it may be sent.
 	Unwanted string
@@ -65,50 +72,14 @@ var MailPauses = []time.Duration{
 	30 * time.Minute, time.Hour,
 }
 
-// Mail that the service sends without a request (decisions 7.11).
-const (
-	// MailCauseLife is the maximum age of the cause of a mail: no mail is requested about an older one.
-	MailCauseLife = 7 * 24 * time.Hour
-	// ReminderAfter is the time from when a user fell for a simulation until the reminder is due.
-	ReminderAfter = 2 * 24 * time.Hour
-)
-
-// ServiceMails are the types of mail that the service sends without a request. Each can be switched on and off for a
-// client.
-var ServiceMails = []MessageType{CertificateMail, PhishReminder, ExposureNotice, MonthlyReportMail}
-
-// OnByDefault reports whether mail of the type is on for clients that have not switched it.
-func (t MessageType) OnByDefault() bool { return t != MonthlyReportMail }
+// MailCauseLife is the maximum age of the cause of an email that the service sends without a request (decisions 7.11): no
+// email is requested about an older one.
+const MailCauseLife = 7 * 24 * time.Hour
 
 // MailSwitch reports whether mail of a type is on for a client or partner.
 type MailSwitch struct {
 	Type MessageType
 	On   bool
-}
-
-// MessageType is the type of a mail.
-type MessageType string
-
-// The types of mail.
-const (
-	TrainingInvite    MessageType = "training-invite"
-	PhishingMail      MessageType = "phishing"
-	PhishReminder     MessageType = "phish-reminder"
-	CertificateMail   MessageType = "certificate"
-	MonthlyReportMail MessageType = "monthly-report"
-	WelcomeMail       MessageType = "welcome"
-	PolicyReminder    MessageType = "policy-reminder"
-	AdminInviteMail   MessageType = "admin-invite"
-	ExposureNotice    MessageType = "exposure-notice"
-	TrainingReminder  MessageType = "training-reminder"
-)
-
-// Values lists the types of mail, without those about webhooks, which go to partners.
-func (MessageType) Values() []string {
-	return texts(
-		TrainingInvite, PhishingMail, PhishReminder, CertificateMail, MonthlyReportMail, WelcomeMail,
-		PolicyReminder, AdminInviteMail, ExposureNotice, TrainingReminder,
-	)
 }
 
 // SendMethod is the method by which a mail was sent.

@@ -157,6 +157,4 @@ type Assigned struct {
 	Count   int       // users to whom the course was assigned
 	Open    int       // users who already had an open round of the course
 	Skipped []Skipped // sorted by user id
-	// Mails are the mails to the users to whom the course was assigned.
-	Mails []MessageID
 }

@@ -42,9 +42,7 @@ func (a *API) inviteAdmin(ctx context.Context, req *api.InviteAdminInput) (*api.
 		if err != nil {
 			return err
 		}
-		mail, err := t.Invite(ctx, c, invite)
-		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) }) // not called after an error
-		return err
+		return t.Invite(ctx, c, invite)
 	})
 	return &api.AdminInvite{ID: invite.ID, Email: invite.Email, Status: "queued", ExpiresAt: domain.At(invite.ExpiresAt)}, err
 }

@@ -129,8 +129,7 @@ func (a *API) assignFramework(ctx context.Context, req *api.AssignFrameworkInput
 	return out, nil
 }
 
-// assignFrameworkTo is the part of assignFramework within the Change. The Assignment of its result is set at the end of
-// the Change (Finally), as it shows effects that the Change writes.
+// assignFrameworkTo is the part of assignFramework within the Change.
 func (a *API) assignFrameworkTo(
 	ctx context.Context, c *db.Change, t *db.Tenant, n domain.NewFrameworkAssignment,
 ) (*api.FrameworkAssigned, error) {
@@ -160,14 +159,12 @@ func (a *API) assignFrameworkTo(
 	for i, s := range courses {
 		out.CoursesToSchedule[i] = api.CourseToSchedule{CourseID: s.Course, Title: s.Title, UserCount: s.Users}
 	}
-	c.Finally(func(ctx context.Context) error {
-		assignment, err := t.ReadFramework(ctx, c, n.ID)
-		if err == nil {
-			out.Assignment = frameworkAssignmentOf(assignment)
-		}
-		return err
-	})
-	return out, nil
+	if err := c.Flush(ctx); err != nil { // the assignment shows the effects
+		return nil, err
+	}
+	assignment, err := t.ReadFramework(ctx, c, n.ID)
+	out.Assignment = frameworkAssignmentOf(assignment)
+	return out, err
 }
 
 // insertAudience inserts a collection of the named users of n.Audience, and returns an audience of this collection

@@ -60,14 +60,8 @@ func (a *API) remindPolicy(ctx context.Context, in *api.RemindPolicyInput) (*api
 		if err != nil {
 			return err
 		}
-		mails, err := p.Remind(ctx, c)
-		if err != nil {
-			return err
-		}
-
-		out.RecipientCount = len(mails)
-		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) }) // in the transaction
-		return nil
+		out.RecipientCount, err = p.Remind(ctx, c)
+		return err
 	})
 	return &out, err
 }

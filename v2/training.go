@@ -162,10 +162,7 @@ func (a *API) assign(
 			return assigned, err
 		}
 	}
-	if assigned, err = t.Assign(ctx, c, n); err == nil {
-		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, assigned.Mails...) })
-	}
-	return assigned, err
+	return t.Assign(ctx, c, n)
 }
 
 // audienceSize returns the number of users of an audience, including inactive ones and, in a list of named users,
@@ -190,17 +187,14 @@ func (a *API) remindTraining(ctx context.Context, in *api.RemindTrainingInput) (
 		}
 
 		var found []domain.UserID
-		var mails []domain.MessageID
 		for _, r := range reminded {
 			found = append(found, r.User)
 			if r.Mail != nil {
-				mails = append(mails, *r.Mail)
+				out.RecipientCount++
 			} else {
 				out.Skipped = append(out.Skipped, api.UnremindedUser{UserID: r.User, Reason: r.Skip})
 			}
 		}
-		out.RecipientCount = len(mails)
-		c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mails...) })   // in the transaction
 		return rejectUnknown("user_ids", in.Body.UserIDs, found, "is not a user of this client") // rolls all back
 	})
 	return &out, err

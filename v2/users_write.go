@@ -24,20 +24,16 @@ func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *ap
 			return err
 		}
 		if req.Body.SendWelcomeEmail {
-			mail, err := t.RequestWelcome(ctx, c, u.ID)
-			if err != nil {
-				return err
-			}
-			c.Finally(func(ctx context.Context) error { return c.SendMails(ctx, t.ID, mail) }) // in the transaction
+			c.RequestMail(u.Key(), c.At, db.MailRequest{Type: domain.WelcomeMail})
 		}
-		c.Finally(func(ctx context.Context) error { // after the effects, which the result shows
-			created, err := a.db.User(ctx, u.ID)
-			if err == nil {
-				out = new(userOf(created.User))
-			}
+		if err := c.Flush(ctx); err != nil { // the result shows the effects
 			return err
-		})
-		return nil
+		}
+		created, err := a.db.User(ctx, u.ID)
+		if err == nil {
+			out = new(userOf(created.User))
+		}
+		return err
 	})
 	return out, err
 }
@@ -92,11 +88,14 @@ func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *ap
 		if err != nil {
 			return err
 		}
-		c.Finally(func(ctx context.Context) error { // after the effects, which the result shows
-			out, err = a.getUser(ctx, &api.GetUserInput{Path: req.Path})
+		if err := u.Update(ctx, c, applyUserUpdate(u.User, req)); err != nil {
 			return err
-		})
-		return u.Update(ctx, c, applyUserUpdate(u.User, req))
+		}
+		if err := c.Flush(ctx); err != nil { // the result shows the effects
+			return err
+		}
+		out, err = a.getUser(ctx, &api.GetUserInput{Path: req.Path})
+		return err
 	})
 	return out, err
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"partnerapi/domain"
 )
 
 // TestDidYouMean: what nothing is called ends with what is likely meant.
@@ -78,11 +80,11 @@ func TestNamedByIDOrName(t *testing.T) {
 		t.Errorf("says %q", out)
 	}
 	must(t, "mail", "enable", flag, "VALE", "monthly-report")
-	want := "KIND             STATE\ncertificate      off\nphish-reminder   on\nexposure-notice  on\nmonthly-report   on\n"
-	if got := must(t, "mail", "switches", flag, vale.String()); got != want {
+	got := must(t, "mail", "switches", flag, vale.String())
+	if !strings.HasPrefix(got, "KIND             STATE\n") || !strings.Contains(got, "\ncertificate      off\n") || strings.Count(got, " on\n") != len(domain.ServiceMails)-1 {
 		t.Errorf("%s", got)
 	}
-	if got := must(t, "mail", "switches", flag, clients[0].String()); strings.Count(got, " on\n") != 3 {
+	if got := must(t, "mail", "switches", flag, clients[0].String()); strings.Count(got, " off\n") != 1 {
 		t.Errorf("another client's changed: %s", got)
 	}
 	refused(t, 1, []string{"mail", "switches", flag, "Hill"}, "2 clients", clients[0].String())

@@ -132,7 +132,7 @@ func newParser(ctx context.Context, line *commands, s cli.Env, options ...kong.O
 			"listen": cli.DefaultListen, "workers": strconv.Itoa(mail.DefaultWorkers),
 			"toolsets": strings.Join(mcp.DefaultToolsets, ","),
 			"version":  strings.TrimSuffix(versionText(), "\n"),
-		},
+		}, operator.Vars,
 		kong.Writers(s.Out, s.Err), kong.UsageOnError(), kong.ExplicitGroups(groups), kong.ValueFormatter(briefHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s), kong.Bind(doctor.ProbeRedis(probeRedis)),
 	)...)

@@ -110,7 +110,7 @@ func storeFindings(ctx context.Context, c *db.Change, list []finding) error {
 			c.ObjectEvent(domain.DataExposed, row.UserKey, row.ID.UUID())
 		}
 		if row.Announced && row.Open {
-			c.MailExposureNotice(row.UserKey, row.BreachName, *row.FoundAt)
+			c.RequestMail(row.UserKey, *row.FoundAt, db.MailRequest{Type: domain.ExposureNotice, BreachName: row.BreachName})
 		}
 	}
 	return err

@@ -100,7 +100,8 @@ func completeCourses(ctx context.Context, c *db.Change, list []courseEvent) erro
 		c.Rescore(row.UserKey)
 		if row.First {
 			c.ObjectEvent(domain.CoursePassed, row.UserKey, row.CourseID.UUID())
-			c.MailCertificate(row.UserKey, row.CourseID, row.Round, row.At)
+			c.RequestMail(row.UserKey, row.At,
+				db.MailRequest{Type: domain.CertificateMail, CourseID: row.CourseID.UUID(), Round: row.Round})
 		}
 		if row.Overdue { // the user's visible count of overdue courses changes
 			c.TouchUsers(row.UserKey)

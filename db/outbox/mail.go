@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,7 +22,7 @@ type mailRow struct {
 }
 
 // selectMail selects a mailRow. The addressee is the invite's, the admin's or the user's address, in this order.
-// unwanted is the reason why a mail has become pointless since it was requested, or empty.
+// unwanted is a reason that applies to any kind, or empty.
 const selectMail = `r.client_id AS client, r.id, r.type, coalesce(r.due_at, r.created_at) AS due_at,
 	coalesce(i.email, o.email, u.email, '') AS "to", u.id AS "user", coalesce(u.first_name, o.name, '') AS name,
 	` + db.FullName + ` AS full_name, coalesce(u.preferred_language, ?english) AS language,
@@ -31,16 +30,13 @@ const selectMail = `r.client_id AS client, r.id, r.type, coalesce(r.due_at, r.cr
 	coalesce(i.expires_at, ?never) AS expires_at, coalesce(y.id, ?none) AS policy, coalesce(y.title, '') AS policy_title,
 	coalesce(k.id, ?none) AS course, coalesce(k.titles->>u.preferred_language, k.title, '') AS course_title, a.due_on,
 	coalesce(r.report_id, ?none) AS report, w.enabled, r.round, r.result_id, r.breach_name,
+	i.accepted_at IS NOT NULL AS invite_accepted, coalesce(i.expires_at <= ?now, false) AS invite_expired,
+	r.policy_id IS NOT NULL AND (y.id IS NULL OR y.archived_at IS NOT NULL) AS policy_archived,
+	s.signed_at IS NOT NULL AS policy_signed, c.dark_web_monitoring,
+	r.admin_id IS NOT NULL AND o.id IS NULL AS admin_removed,
 	CASE
 		WHEN c.archived_at IS NOT NULL THEN 'the client is archived'
-		WHEN r.type = ?adminInvite AND i.accepted_at IS NOT NULL THEN 'the invite was accepted'
-		WHEN r.type = ?adminInvite AND i.expires_at <= ?now THEN 'the invite has expired'
-		WHEN r.type <> ?adminInvite AND u.status <> 'active' THEN 'the user is inactive'
-		WHEN r.type = ?policyReminder AND (y.id IS NULL OR y.archived_at IS NOT NULL) THEN 'the policy is archived'
-		WHEN s.signed_at IS NOT NULL THEN 'the policy is signed'
-		WHEN r.type = ?trainingInvite AND a.due_on IS NULL THEN 'the course is not open'
-		WHEN r.type = ?exposureNotice AND NOT c.dark_web_monitoring THEN 'the client has no Dark Web Monitoring'
-		WHEN r.type = ?monthlyReport AND o.id IS NULL THEN 'the admin was removed'
+		WHEN r.invite_id IS NULL AND u.status <> 'active' THEN 'the user is inactive'
 		ELSE ''
 	END AS unwanted`
 
@@ -71,15 +67,18 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 		) AS a ON true
 		WHERE r.client_id = ?client AND r.id = ?id`, pg.Named{
 		"client": client, "id": id, "now": d.Now(), "english": domain.English, "none": uuid.Nil, "never": time.Time{},
-		"adminInvite": domain.AdminInviteMail, "policyReminder": domain.PolicyReminder, "trainingInvite": domain.TrainingInvite,
-		"exposureNotice": domain.ExposureNotice, "monthlyReport": domain.MonthlyReportMail,
 	})))
 	if err != nil {
 		return domain.Mail{}, err
 	}
-	row.SwitchedOff = slices.Contains(domain.ServiceMails, row.Type) && !pg.Or(row.Enabled, row.Type.OnByDefault())
-	if row.Unwanted == "" && !row.SwitchedOff {
-		err = readSubject(ctx, d, &row)
+	kind := row.Type.Kind()
+	row.SwitchedOff = kind.Switch != domain.NoSwitch && !pg.Or(row.Enabled, kind.Switch == domain.OnByDefault)
+	if row.Unwanted != "" || row.SwitchedOff {
+		return row.Mail, nil
+	}
+	err = readSubject(ctx, d, &row, kind)
+	if err == nil && kind.Unwanted != nil {
+		row.Unwanted = kind.Unwanted(&row.Mail)
 	}
 	return row.Mail, err
 }

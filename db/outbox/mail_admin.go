@@ -59,7 +59,7 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 			requests AS (
 				UPDATE mail_requests AS r SET failed_at = NULL, failure = NULL FROM chosen AS c
 				WHERE c.type <> 'phishing' AND r.client_id = c.client_id AND r.id = c.id::uuid AND r.failed_at IS NOT NULL
-				RETURNING r.client_id, r.id, 'mail' AS kind, CASE WHEN r.type IN (?welcomeMail, ?adminInviteMail) THEN 1 ELSE 2 END AS urgency
+				RETURNING r.client_id, r.id, 'mail' AS kind, `+db.MailUrgency+` AS urgency
 			), results AS (
 				UPDATE phishing_results AS r SET failed_at = NULL, failure = NULL, status = 'scheduled',
 					updated_at = greatest(r.updated_at, ?now)
@@ -82,7 +82,7 @@ func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, li
 			WHERE c.id::uuid IN (SELECT id FROM queued)
 			ORDER BY c.failed_at, c.id`, pg.Named{
 			"since": since, "ids": ids, "limit": limit, "now": c.At, "outboxChannel": db.OutboxChannel,
-			"welcomeMail": domain.WelcomeMail, "adminInviteMail": domain.AdminInviteMail,
+			"urgent": domain.UrgentMails,
 		}))
 		return err
 	})

@@ -9,57 +9,38 @@ import (
 	"partnerapi/domain"
 )
 
-// readSubject reads into r.Mail what one of the service's own mails is about, unless the query that read r has it. It
-// sets Unwanted if the mail has become pointless.
-func readSubject(ctx context.Context, d *db.DB, r *mailRow) (err error) {
+// readSubject reads into r.Mail what an email is about, as far as the query that read r does not have it.
+func readSubject(ctx context.Context, d *db.DB, r *mailRow, kind domain.MailKind) (err error) {
 	m := &r.Mail
-	switch m.Type {
-	case domain.CertificateMail:
-		m.Unwanted, err = readCompletion(ctx, d, *r.Round, m)
-	case domain.PhishReminder:
+	switch {
+	case r.Round != nil:
+		m.CompletedOn, err = readCompletion(ctx, d, *r.Round, m)
+	case r.ResultID != nil:
 		m.Simulated, err = simulatedMail(ctx, d, m.Client, *r.ResultID)
-	case domain.ExposureNotice:
-		m.Unwanted, err = readExposure(ctx, d, *r.BreachName, m)
-	case domain.TrainingReminder:
-		m.Overdue, err = d.OverdueCourses(ctx, domain.UserKey{Client: m.Client, User: *m.User}, m.Language)
-		if err == nil && len(m.Overdue) == 0 {
-			m.Unwanted = "nothing is overdue any more"
+	case r.BreachName != nil:
+		m.Exposure, err = d.Exposure(ctx, domain.UserKey{Client: m.Client, User: *m.User}, *r.BreachName)
+		if domain.IsCode(err, domain.NotFound) {
+			m.Exposure, err = domain.Exposure{}, nil
 		}
-	case domain.MonthlyReportMail:
+	case kind.Overdue:
+		m.Overdue, err = d.OverdueCourses(ctx, domain.UserKey{Client: m.Client, User: *m.User}, m.Language)
+	case !m.Report.IsZero():
 		m.MonthOf, err = pg.Find[domain.Date](ctx, d, m.Report.Noun(), pg.SQL(
 			"SELECT period_start FROM reports WHERE client_id = ? AND id = ?", m.Client, m.Report))
 	}
 	return err
 }
 
-// readCompletion reads the date on which the user completed the round of the course. unwanted is "" if there is such a
-// date, and otherwise the reason.
-func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (unwanted string, err error) {
+// readCompletion reads the date on which the user completed the round of the course; zero if it is not completed.
+func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (domain.Date, error) {
 	rows, err := pg.All[time.Time](ctx, d, "look for a completion", pg.SQL(`
 		SELECT completed_at FROM assignments
 		WHERE client_id = ? AND user_id = ? AND course_id = ? AND round = ? AND completed_at IS NOT NULL`,
 		m.Client, *m.User, m.Course, round))
 	if err != nil || len(rows) == 0 {
-		return "the course is not completed", err
+		return domain.Date{}, err
 	}
-	m.CompletedOn = domain.DateOf(rows[0])
-	return "", nil
-}
-
-// readExposure reads the user's exposure. unwanted is "" if the user is still to be notified of it.
-func readExposure(ctx context.Context, d *db.DB, breach string, m *domain.Mail) (unwanted string, err error) {
-	m.Exposure, err = d.Exposure(ctx, domain.UserKey{Client: m.Client, User: *m.User}, breach)
-	switch {
-	case domain.IsCode(err, domain.NotFound):
-		return "the exposure is not in the catalogue any more", nil
-	case err != nil:
-		return "", err
-	case m.Exposure.NotifiedAt != nil:
-		return "the user was notified before", nil
-	case m.Exposure.ResolvedAt != nil:
-		return "the exposure is resolved", nil
-	}
-	return "", nil
+	return domain.DateOf(rows[0]), nil
 }
 
 // simulatedMailRow is the row of a simulated mail for the reminder about it.

@@ -43,6 +43,6 @@ func MailSwitches(ctx context.Context, d *db.DB, client domain.ClientID) ([]doma
 	set := pg.Index(rows, func(s *domain.MailSwitch) (domain.MessageType, bool) { return s.Type, s.On })
 	return pg.MapRows(domain.ServiceMails, func(kind *domain.MessageType) domain.MailSwitch {
 		on, switched := set[*kind]
-		return domain.MailSwitch{Type: *kind, On: on || !switched && kind.OnByDefault()}
+		return domain.MailSwitch{Type: *kind, On: on || !switched && kind.Kind().Switch == domain.OnByDefault}
 	}), err
 }

@@ -55,6 +55,9 @@ func mailMonthly(ctx context.Context, c *db.Change, client domain.ClientID, repo
 	admins, err := pg.All[domain.AdminID](ctx, c, "list the admins for a monthly report", pg.SQL(`
 		SELECT a.id FROM admins AS a JOIN reports AS r USING (client_id)
 		WHERE r.client_id = ? AND r.id = ? AND r.mailed_for IS NOT NULL ORDER BY a.id`, client, report))
-	c.MailReport(client, report, admins...)
+	for _, admin := range admins {
+		c.RequestMail(domain.UserKey{Client: client}, c.At,
+			db.MailRequest{Type: domain.MonthlyReportMail, AdminID: admin.UUID(), ReportID: report.UUID()})
+	}
 	return err
 }

@@ -89,9 +89,11 @@ func TestWords(t *testing.T) {
 	const name, odd = "<b>Your account is locked</b>\r\n\r\nBcc: all@example.test", "<b>x</b>\r\n\r\nBcc: all@example.test \u202e http://evil.example"
 	day, on, host := time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC), domain.DateOf(v2test.Noon), odd
 	subjects := map[string]bool{}
-	for _, kind := range append([]domain.MessageType{
-		domain.WelcomeMail, domain.AdminInviteMail, domain.TrainingInvite, domain.TrainingReminder, domain.PolicyReminder,
-	}, domain.ServiceMails...) {
+	for _, declared := range domain.MailKinds {
+		kind := declared.Type
+		if declared.Text == nil {
+			continue
+		}
 		for language, date := range days {
 			m := domain.Mail{
 				ID: db.NewID[domain.MessageKind](), Type: kind, To: "ada@example.test", Name: name, Language: language,

@@ -42,27 +42,29 @@ type certificate struct {
 // language, or for its type.
 func (c *Composer) mailContent(m domain.Mail) (content, error) {
 	parts := content{Lang: m.Language.Tag()}
-	v, err := c.fillValues(m, &parts)
-	if err != nil {
-		return parts, err
+	write := m.Type.Kind().Text
+	if write == nil {
+		return parts, fmt.Errorf("mails of type %q have no texts", m.Type)
 	}
 	templates, ok := c.words[m.Language]
 	if !ok {
 		return parts, fmt.Errorf("there are no words in %q", m.Language)
 	}
 
+	text := write(&m)
+	v := newValues(&m, text)
 	r := renderer{templates: templates, values: v}
 	kind := string(m.Type)
 	parts.Greeting, parts.Fallback, parts.Closing = r.render("greeting"), r.render("fallback"), r.render("closing")
 	parts.Subject = r.render(kind + ".subject")
 	parts.Paragraphs, parts.After = r.paragraphs(kind+".body"), r.paragraphs(kind+".after")
-	if parts.Link != "" {
-		parts.Action = r.render(kind + ".action")
+	if text.Path != "" {
+		parts.Action, parts.Link = r.render(kind+".action"), c.Link(text.Path)
 	}
-	if len(parts.Points) > 0 {
-		parts.PointsHeading = r.render(kind + ".points")
+	if len(text.Points) > 0 {
+		parts.PointsHeading, parts.Points = r.render(kind+".points"), pointTexts(m.Language, text.Points)
 	}
-	if m.Type == domain.CertificateMail {
+	if r.has(kind + ".heading") {
 		parts.Certificate = &certificate{
 			Heading: r.render(kind + ".heading"), Presented: r.render(kind + ".presented"),
 			Name:      cmp.Or(Quote(m.FullName), m.To), // a user may have no name
@@ -94,46 +96,19 @@ func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 	return parts, r.err
 }
 
-// fillValues returns the variables of a mail's texts. It sets parts.Link and parts.Points for the types of mail that
-// have them, and returns an error for an unknown type.
-func (c *Composer) fillValues(m domain.Mail, parts *content) (values, error) {
-	v := values{Name: Quote(m.Name), Address: m.To, Client: Quote(m.ClientName), Partner: Quote(m.PartnerName),
-		Role: string(m.InviteRole)}
-	switch m.Type {
-	case domain.WelcomeMail:
-		parts.Link = c.Link("/training")
-	case domain.AdminInviteMail:
-		v.Date, parts.Link = longDate(m.Language, domain.DateOf(m.ExpiresAt)), c.Link("/invites/"+m.Invite.String())
-	case domain.TrainingInvite:
-		v.Title, v.Date, parts.Link = Quote(m.CourseTitle), longDate(m.Language, m.DueOn),
-			c.Link("/training/"+m.Course.String())
-	case domain.TrainingReminder:
-		parts.Link = c.Link("/training")
-		for _, o := range m.Overdue {
-			parts.Points = append(parts.Points, Quote(o.Title)+", "+longDate(m.Language, o.DueOn))
-		}
-	case domain.PolicyReminder:
-		v.Title, parts.Link = Quote(m.PolicyTitle), c.Link("/policies/"+m.Policy.String())
-	case domain.CertificateMail:
-		v.Title, v.Date, parts.Link = Quote(m.CourseTitle), longDate(m.Language, m.CompletedOn), c.Link("/training")
-	case domain.PhishReminder:
-		s := m.Simulated
-		v.Title, v.From, v.Date, parts.Link = Quote(s.Subject), Quote(s.From), longDate(m.Language, s.SentOn),
-			c.Link("/training")
-		parts.Points = Clues(m.Language, s.Clues)
-	case domain.ExposureNotice: // a critical exposure is of passwords or the like
-		v.Title, v.Passwords = Quote(m.Exposure.Title), m.Exposure.Severity == domain.SeverityCritical
-		v.Domain = Quote(domain.OrZero(m.Exposure.Domain))
-		if m.Exposure.BreachOn != nil {
-			v.Date = longDate(m.Language, *m.Exposure.BreachOn)
-		}
-		parts.Points = dataClasses(m.Language, m.Exposure.DataClasses)
-	case domain.MonthlyReportMail:
-		v.Date = longMonth(m.Language, m.MonthOf)
-	default:
-		return v, fmt.Errorf("mails of type %q have no texts", m.Type)
+// newValues returns the variables of a mail's texts.
+func newValues(m *domain.Mail, t domain.MailText) values {
+	v := values{
+		Name: Quote(m.Name), Address: m.To, Client: Quote(m.ClientName), Partner: Quote(m.PartnerName), Role: string(m.InviteRole),
+		Title: Quote(t.Title), From: Quote(t.From), Domain: Quote(t.Domain), Passwords: t.Passwords,
 	}
-	return v, nil
+	switch {
+	case t.Monthly:
+		v.Date = longMonth(m.Language, t.Date)
+	case !t.Date.IsZero():
+		v.Date = longDate(m.Language, t.Date)
+	}
+	return v
 }
 
 // renderer renders the texts of one language with values. err is the first error of any text.
@@ -152,9 +127,12 @@ func (r *renderer) render(name string) string {
 	return strings.TrimSpace(text.String())
 }
 
+// has reports whether there is a text.
+func (r *renderer) has(name string) bool { return r.templates.Lookup(name) != nil }
+
 // paragraphs returns the paragraphs of a text; nil if there is no such text.
 func (r *renderer) paragraphs(name string) []string {
-	if r.templates.Lookup(name) == nil {
+	if !r.has(name) {
 		return nil
 	}
 	return strings.Split(r.render(name), "\n\n")
@@ -192,13 +170,18 @@ func Clues(language domain.Language, indicators []domain.Indicator) []string {
 	return texts
 }
 
-// dataClasses returns the labels of data classes in a language; a class without a label keeps its name.
-func dataClasses(language domain.Language, classes []string) []string {
-	texts := make([]string, len(classes))
-	for i, class := range classes {
-		texts[i] = Quote(class)
-		if text, ok := lists.DataClasses[language][strings.ToLower(texts[i])]; ok {
-			texts[i] = text
+// pointTexts returns the items of a list in a language. A class of data without a label keeps its name.
+func pointTexts(language domain.Language, points []domain.MailPoint) []string {
+	texts := make([]string, len(points))
+	for i, p := range points {
+		texts[i] = Quote(p.Text)
+		switch label, ok := lists.DataClasses[language][strings.ToLower(texts[i])]; {
+		case p.Clue != "":
+			texts[i] = lists.Clues[language][p.Clue]
+		case !p.On.IsZero():
+			texts[i] += ", " + longDate(language, p.On)
+		case ok:
+			texts[i] = label
 		}
 	}
 	return texts

@@ -32,7 +32,7 @@ func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 
 	draft := Draft{User: m.User, Due: m.DueAt}
 	draft.Message, err = r.Composer.Compose(m, r.DB.Now())
-	if err == nil && m.Type == domain.MonthlyReportMail {
+	if err == nil && !m.Report.IsZero() {
 		draft.Message.Files, err = r.attach(ctx, m)
 	}
 	return draft, err

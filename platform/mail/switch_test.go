@@ -57,7 +57,10 @@ func TestSwitches(t *testing.T) {
 		t.Errorf("%v, %v: %v", failed, f, err)
 	}
 
-	want := []domain.MailSwitch{{Type: "certificate", On: true}, {Type: "phish-reminder", On: true}, {Type: "exposure-notice", On: true}, {Type: "monthly-report"}}
+	var want []domain.MailSwitch
+	for _, kind := range domain.ServiceMails {
+		want = append(want, domain.MailSwitch{Type: kind, On: kind != domain.MonthlyReportMail})
+	}
 	if got, err := outbox.MailSwitches(t.Context(), p.DB, p.client); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v: %v", got, err)
 	}
@@ -101,7 +104,10 @@ func TestMonthlyReport(t *testing.T) {
 		files[id] = "%PDF " + id.String()
 		for range 2 {
 			err := p.DB.Change(t.Context(), func(_ context.Context, c *db.Change) error {
-				c.MailReport(p.client, id, to...)
+				for _, admin := range to {
+					c.RequestMail(domain.UserKey{Client: p.client}, c.At,
+						db.MailRequest{Type: domain.MonthlyReportMail, AdminID: admin.UUID(), ReportID: id.UUID()})
+				}
 				return nil
 			})
 			p.must(err)

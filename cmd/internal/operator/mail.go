@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -130,8 +131,15 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 // switchMailCmd is both mail enable and mail disable, for a kind of mail that the service sends on its own.
 type switchMailCmd struct {
 	database.Flags
-	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name. For webhook-failing and webhook-disabled the partner: its id, UUID or name."`
-	Kind   domain.MessageType `arg:"" enum:"certificate,phish-reminder,exposure-notice,monthly-report,webhook-failing,webhook-disabled" help:"The kind of mail: certificate, phish-reminder, exposure-notice or monthly-report for a client, webhook-failing or webhook-disabled for a partner."`
+	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name. For a kind of email to partners, the partner: its id, UUID or name."`
+	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
+}
+
+// Vars are the kinds of emails that can be switched, for the help of commands.
+var Vars = kong.Vars{"client_mails": joined(domain.ServiceMails), "partner_mails": joined(domain.PartnerMails)}
+
+func joined(kinds []domain.MessageType) string {
+	return strings.Join(pg.MapRows(kinds, func(k *domain.MessageType) string { return string(*k) }), ", ")
 }
 
 func (switchMailCmd) Help() string {
