@@ -42,8 +42,10 @@ type enum interface {
 // MaxItems returns the maximum number of items.
 func (*EnumList[E]) MaxItems() int { return 50 }
 
-// JSONSchema returns the schema of the list, for the document.
-func (EnumList[E]) JSONSchema() string { return `{"type":"string"}` }
+// JSONSchema returns the schema of the list, for the document. It names the values.
+func (EnumList[E]) JSONSchema() string {
+	return `{"type":"string","description":"Known values: ` + strings.Join(E("").Values(), ", ") + `."}`
+}
 
 // UnmarshalText reads the list; it drops blank items and repeated values.
 func (l *EnumList[E]) UnmarshalText(text []byte) error {
@@ -77,7 +79,7 @@ type ListEmailsInput struct {
 	Path  UserPath
 	Query struct {
 		op.Paging
-		MessageTypes *MessageTypes `query:"message_types" doc:"Only mails of these types, comma-separated: training-invite, phishing, phish-reminder, certificate, monthly-report, welcome, policy-reminder, admin-invite, exposure-notice, training-reminder."`
+		MessageTypes *MessageTypes `query:"message_types" doc:"Only emails of these types, comma-separated."`
 		Since        *domain.Time  `query:"since" doc:"Only mails sent at or after this time."`
 		Until        *domain.Time  `query:"until" doc:"Only mails sent before this time."`
 	}

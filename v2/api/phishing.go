@@ -96,7 +96,7 @@ type ListPhishingResultsInput struct {
 		op.Paging
 		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
 		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
-		Status       *ResultStatuses `query:"status" doc:"Only results that are in one of these states now, comma-separated: scheduled, sent, opened, attachment_opened, clicked, credentials_submitted, failed."`
+		Status       *ResultStatuses `query:"status" doc:"Only results that are in one of these states now, comma-separated."`
 		Since        *domain.Time    `query:"since" doc:"Only mails sent at or after this time. The list is then in the order of sending."`
 		Until        *domain.Time    `query:"until" doc:"Only mails sent before this time. The list is then in the order of sending."`
 		UpdatedSince *domain.Time    `query:"updated_since" doc:"Only results that changed at or after this time."`

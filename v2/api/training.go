@@ -92,7 +92,7 @@ type ListClientTrainingInput struct {
 		UserID         string              `query:"user_id" validate:"max=500" doc:"Only courses of this user."`
 		UserStatus     domain.UserStatus   `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who are in this state now."`
 		CourseID       string              `query:"course_id" validate:"max=500" doc:"Only this course."`
-		Status         *AssignmentStatuses `query:"status" doc:"Only courses in one of these states today (UTC), comma-separated: assigned, completed, overdue."`
+		Status         *AssignmentStatuses `query:"status" doc:"Only courses in one of these states today (UTC), comma-separated."`
 		CompletedSince *domain.Time        `query:"completed_since" doc:"Only courses completed at or after this time."`
 		CompletedUntil *domain.Time        `query:"completed_until" doc:"Only courses completed before this time."`
 		UpdatedSince   *domain.Time        `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose place in the user's list changed, at or after this time."`
