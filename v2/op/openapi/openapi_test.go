@@ -387,3 +387,26 @@ func TestFollowBy(t *testing.T) {
 		}
 	}
 }
+
+// posted is a union whose later form is of release 2.4.
+type posted struct {
+	Kind string `json:"kind"`
+}
+
+func (posted) Forms() (string, []op.Form) {
+	t := reflect.TypeFor[struct {
+		Kind string `json:"kind"`
+	}]()
+	return "kind", []op.Form{{Value: "early", About: "Early.", Type: t}, {Value: "later", About: "Later.", Type: t, Since: op.V2_4}}
+}
+
+// TestFormSince verifies that documents of releases before that of a form lack it.
+func TestFormSince(t *testing.T) {
+	for release, want := range map[op.Release]int{op.V2_3: 1, op.V2_4: 2, 0: 2} {
+		d := document(reflect.TypeFor[emptyInput](), reflect.TypeFor[posted](), false)
+		d.Release = release
+		if doc := built(t, d); len(doc.Webhooks) != want {
+			t.Errorf("release %s: got %d webhooks, want %d", release, len(doc.Webhooks), want)
+		}
+	}
+}
