@@ -31,7 +31,7 @@ func TestStartUpCheck(t *testing.T) {
 	} {
 		got := refusal(func() {
 			f := &Facade{}
-			addCall(f, c.meta, api.CreateClient, fillCreateClient, toCreatedClient)
+			addCall(f, c.meta, api.CreateClient, fillCreateClient, toCreatedClient, nil)
 		})
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q, not %q", c.meta, got, c.want)

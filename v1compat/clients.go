@@ -79,8 +79,8 @@ func (f *Facade) addClientRoutes() {
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
 		Description: "Returns the partner that the key belongs to, with the admins who see every client.",
 		Fails:       []int{http.StatusBadRequest},
-	}, api.GetPartner, nil, toPartner)
-	addListNext(f, Meta{
+	}, api.GetPartner, nil, toPartner, nil)
+	addList(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
 		Description: "Returns the clients that the key reaches, by their creation.",
 	}, api.ListClients, fillListClients, toClient, nextListClients)
@@ -90,7 +90,7 @@ func (f *Facade) addClientRoutes() {
 			"the id of the answer to address it.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},
-	}, api.CreateClient, fillCreateClient, toCreatedClient)
+	}, api.CreateClient, fillCreateClient, toCreatedClient, nil)
 }
 
 func toPartner(p *api.Partner) *Partner {

@@ -70,21 +70,21 @@ func (f *Facade) addCollectionRoutes() {
 	addList[listCollections](f, Meta{
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
 		Description: "Returns the collections of a client, by their creation.",
-	}, api.ListCollections, nil, toCollection)
+	}, api.ListCollections, nil, toCollection, nil)
 
 	addCall(f, Meta{
 		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
 		Summary:     "Create Collection",
 		Description: "Creates an empty collection. Names are unique within the client.",
 		Fails:       []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
-	}, api.CreateCollection, fillCreateCollection, toCreatedCollection)
+	}, api.CreateCollection, fillCreateCollection, toCreatedCollection, nil)
 
 	addList[listMembers](f, Meta{
 		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary:     "Get Collection Members",
 		Description: "Returns the members of a collection, by when they were added.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.ListMembers, nil, toMember)
+	}, api.ListMembers, nil, toMember, nil)
 
 	addCall(f, Meta{
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
@@ -93,7 +93,7 @@ func (f *Facade) addCollectionRoutes() {
 			"client.",
 		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.AddMembers,
-	}, api.MoveMember, fillAddMember, toAdded)
+	}, api.MoveMember, fillAddMember, toAdded, nil)
 
 	addCall[removeMember](f, Meta{
 		ID: "remove-collection-member", Method: "DELETE", Path: collections + "/:collection_id/members/:user_id",
@@ -101,7 +101,7 @@ func (f *Facade) addCollectionRoutes() {
 		Summary:     "Remove Collection Member",
 		Description: "Removes the user from the collection.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.RemoveMember, nil, toRemoved)
+	}, api.RemoveMember, nil, toRemoved, nil)
 }
 
 func toCollection(c api.Collection) Collection {

@@ -45,7 +45,7 @@ func oneRoute(t *testing.T, fn func(context.Context) (*raw, error)) (*gin.Engine
 	}, func(ctx context.Context, _ *tried) (*raw, error) { return fn(ctx) })
 	f := &Facade{Config: Config{Registry: idmap.New(nil, 0)}}
 	addCall(f, Meta{ID: "try", Method: "POST", Path: "/try", Status: http.StatusOK, Summary: "Try"}, o,
-		func(in, out *tried) { *out = *in }, func(out *raw) *raw { return out })
+		func(in, out *tried) { *out = *in }, func(out *raw) *raw { return out }, nil)
 	f.routes[0].set = set
 
 	log := &bytes.Buffer{}

@@ -51,7 +51,7 @@ type listSentEmails struct {
 
 // addEmailRoutes adds the route of sent mails.
 func (f *Facade) addEmailRoutes() {
-	addListNext(f, Meta{
+	addList(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
 		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +

@@ -83,7 +83,7 @@ func (f *Facade) addExposureRoutes() {
 		Description: "Returns every active user with the numbers of exposures, also users without any. Whether " +
 			"exposures are resolved is as of today. Forbidden where Dark Web Monitoring is not enabled.",
 		Fields: map[string]string{"since": "start", "until": "end"},
-	}, api.ListDarkWebUsers, fillListExposures, toExposureCount)
+	}, api.ListDarkWebUsers, fillListExposures, toExposureCount, nil)
 }
 
 func fillListExposures(in *listExposures, out *api.ListDarkWebUsersInput) {

@@ -1,8 +1,6 @@
-// Package v1compat is version 1 of the interface, as a table of routes onto v2's operations. A route names its
-// operation and two pure functions, which turn v1's input into v2's and v2's output into v1's; the machinery around
-// them is the same for all: decode, resolve numbers, translate, call, translate back, find numbers, write. Nothing here
-// reads a table or decides a rule: v2 does, whatever release its public edge serves. The rules in the tags of v1's
-// bodies are for the document only. The package can be deleted.
+// Package v1compat is version 1 of the interface, as a table of routes onto v2's operations: route.go begins with an
+// example of one. Nothing here reads a table or decides a rule: v2 does, whatever release its public edge serves. The
+// rules in the tags of v1's bodies are for the document only. The package can be deleted.
 package v1compat
 
 import (

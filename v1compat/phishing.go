@@ -38,7 +38,7 @@ type listPhishing struct {
 
 // addPhishingRoutes adds the route of phishing results.
 func (f *Facade) addPhishingRoutes() {
-	addListNext[listPhishing](f, Meta{
+	addList[listPhishing](f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
 		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
@@ -106,7 +106,7 @@ type sendPhishing struct {
 
 // addSendPhishingRoutes adds the route that sends a simulated mail.
 func (f *Facade) addSendPhishingRoutes() {
-	addCallNext(f, Meta{
+	addCall(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
 		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
@@ -129,7 +129,7 @@ func fillSendPhishing(in *sendPhishing, out *api.SendToUserInput) {
 	}
 }
 
-func nextSendPhishing(in *api.SendToUserInput) any {
+func nextSendPhishing(in *api.SendToUserInput, _ *api.SentToUser) any {
 	out := &api.SendPhishingInput{}
 	out.Path.ClientID = in.Client
 	return out

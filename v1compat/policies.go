@@ -77,13 +77,13 @@ func (f *Facade) addPolicyRoutes() {
 		Summary: "Get Policies",
 		Description: "Returns the active policies of a client, by their creation, with how many of the audience have " +
 			"signed.",
-	}, api.ListPolicies, nil, toPolicy)
+	}, api.ListPolicies, nil, toPolicy, nil)
 	addList(f, Meta{
 		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK,
 		Summary:     "Get Policy Users",
 		Description: "Returns the users of the policy's audience, by their creation, and whether each has signed.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.ListPolicyUsers, fillListPolicyUsers, toPolicyUser)
+	}, api.ListPolicyUsers, fillListPolicyUsers, toPolicyUser, nil)
 }
 
 // toPolicy gives the policy the scope of one of the three kinds: RefAs returns the zero id for the other two.

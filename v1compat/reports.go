@@ -37,7 +37,7 @@ func (f *Facade) addReportRoutes() {
 		Summary:     "Get Reports",
 		Description: "Returns the reports of a client, by their creation.", Reordered: true,
 		GivenUp: []string{"download_link"}, Successor: api.ListReports,
-	}, api.OldReports, nil, toReport)
+	}, api.OldReports, nil, toReport, nil)
 	addSingle[downloadReport](f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",

@@ -17,6 +17,25 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
+// A route is a Meta, an operation of v2, and pure functions between v1's types and v2's, given to one of addCall, addList
+// and addSingle. POST /v1/clients is, in clients.go:
+//
+//	addCall(f, Meta{
+//		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, …
+//	}, api.CreateClient, fillCreateClient, toCreatedClient, nil)
+//
+// A request takes these steps (route.run):
+//
+//	{"company_name": "Acme"}                       the body
+//	createClient{Body: {CompanyName: "Acme"}}      In, decoded; numbers in it become ids, in one batch
+//	api.CreateClientInput{Body: {Name: "Acme"}}    V2In, from newRoute (the path) and fillCreateClient (the rest)
+//	api.Client{ID: …, Name: "Acme"}                V2Out, which op.Call returns
+//	CreatedClient{ID: …, ClientName: "Acme"}       Out, from toCreatedClient; ids in it become numbers, in one batch
+//	{"id": 7, "client_name": "Acme"}               the answer, with a Link to v2's request for the same
+//
+// The Link is the operation's own input. A route whose operation is not public names a Successor, and a last function
+// that makes the input of that: nextSendPhishing.
+
 // Meta is the declaration of a route, without its functions.
 type Meta struct {
 	// ID names the route in metrics, logs and the document.
@@ -55,9 +74,9 @@ type route struct {
 	// toV2 converts v1's input to v2's. Some fields of v1's may be empty.
 	toV2   func(in any) any
 	answer func(ctx context.Context, in any) (reply, error)
-	// toNext converts the operation's input to the successor's; it returns nil if there is none. page is the page of
-	// the list that the operation returned; nil before the call, and for other operations.
-	toNext func(input, page any) any
+	// toNext converts the operation's input, and its output (nil before the call), to the successor's input; it returns
+	// nil if there is none.
+	toNext func(input, out any) any
 	// v2Output is the operation's output, or a row of its list. fromV2 converts a pointer to it to a pointer to v1's
 	// output, or to an item of that.
 	v2Output reflect.Type
@@ -65,73 +84,46 @@ type route struct {
 	facade   *Facade
 }
 
-// pathFiller sets in an input the ids that the operation itself would find, for the successor's path.
-type pathFiller func(input any) error
-
 // shared are the error statuses of all routes: 400, for instance, for a malformed query string.
 var shared = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
 	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
-// addCall adds a route that calls an operation. fill sets in v2's input what v1's input has besides the path; nil for
-// nothing. from converts the output.
+// addCall adds a route that calls an operation. fill sets in v2's input what v1's input has besides the path. from
+// converts the output. next converts v2's input, and the output of the call (nil before it), to the input of the
+// route's Successor; it returns nil if no request of that has the same answer. If fill is nil, there is nothing to set;
+// if next is nil, route.withSamePath takes its place.
 func addCall[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out,
+	next func(*V2In, *V2Out) any,
 ) {
-	addCallNext(f, meta, o, fill, from, nil /* next */)
-}
-
-// addCallNext adds a route that calls an operation, with the fill and from of addCall. next converts the called
-// operation's input to the input of the route's Successor; if next is nil, route.withSamePath does.
-func addCallNext[In, V2In, V2Out, Out any](
-	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out, next func(*V2In) any,
-) {
-	r := newRoute[Out](meta, o, fill)
-	if next != nil {
-		r.toNext = func(input, _ any) any { return next(input.(*V2In)) }
-	}
+	r := newRoute[Out](meta, o, fill, from, next)
 	r.answer = func(ctx context.Context, in any) (reply, error) {
-		input := r.toV2(in)
-		out, err := op.Call(ctx, r.set, o, input.(*V2In))
+		input := r.toV2(in).(*V2In)
+		out, err := op.Call(ctx, r.set, o, input)
 		if err != nil {
 			return reply{}, err
 		}
-		return reply{from(out), r.toNext(input, nil /* no page */)}, nil
+		return reply{from(out), r.toNext(input, out)}, nil
 	}
-	r.v2Output, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
 
-// addList adds a route that returns one page of an operation's list. The input's Query embeds a window type. fill sets
-// in v2's input what v1's input has besides the path and the page; nil for nothing. item converts a row.
+// addList adds a route that returns one page of an operation's list, with the fill and next of addCall. The input's
+// Query embeds a window type, which fill leaves alone. item converts a row.
 func addList[In, V2In, Row, Item any](
-	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
-) {
-	addListNext(f, meta, o, fill, item, nil /* next */)
-}
-
-// addListNext adds a route that returns one page of an operation's list, with the fill and item of addList. next
-// converts the called operation's input, and the page that it returned (nil before the call), to the input of the
-// route's Successor; nil if no request of that has the same answer. If next itself is nil, route.withSamePath does.
-func addListNext[In, V2In, Row, Item any](
 	f *Facade, meta Meta, o *op.Op[V2In, op.Page[Row]], fill func(*In, *V2In), item func(Row) Item,
 	next func(*V2In, *op.Page[Row]) any,
 ) {
-	r := newRoute[Paging[Item]](meta, o, fill)
-	if next != nil {
-		r.toNext = func(input, page any) any {
-			read, _ := page.(*op.Page[Row]) // nil before the call
-			return next(input.(*V2In), read)
-		}
-	}
+	r := newRoute[Paging[Item]](meta, o, fill, func(row *Row) *Item { return new(item(*row)) }, next)
 	r.answer = func(ctx context.Context, in any) (reply, error) {
 		bounds, err := pageOf(in)
 		if err != nil {
 			return reply{}, err
 		}
-		input := r.toV2(in)
-		walk, page, err := readPage(ctx, r, o, input.(*V2In), bounds)
+		input := r.toV2(in).(*V2In)
+		walk, page, err := readPage(ctx, r, o, input, bounds)
 		if err != nil {
 			return reply{}, err
 		}
@@ -150,7 +142,6 @@ func addListNext[In, V2In, Row, Item any](
 		}
 		return a, f.saveCheckpoint(ctx, walk, len(page.Data), page.End)
 	}
-	r.v2Output, r.fromV2 = reflect.TypeFor[Row](), func(row any) any { return new(item(*row.(*Row))) }
 	f.add(r)
 }
 
@@ -177,14 +168,14 @@ func readPage[V2In, Row any](
 // addSingle adds a route that shows the object of a call as a list of one. v2's input has nothing but the path. v1's
 // Query embeds a window type; beyond offset 0 the list is empty, and has no link.
 func addSingle[In, V2In, V2Out, Item any](f *Facade, meta Meta, o *op.Op[V2In, V2Out], from func(*V2Out) *Item) {
-	r := newRoute[Paging[Item], In, V2In](meta, o, nil /* fill */)
+	r := newRoute[Paging[Item], In](meta, o, nil /* fill */, from, nil /* next */)
 	r.answer = func(ctx context.Context, in any) (reply, error) {
 		bounds, err := pageOf(in)
 		if err != nil {
 			return reply{}, err
 		}
-		input := r.toV2(in)
-		object, err := op.Call(ctx, r.set, o, input.(*V2In))
+		input := r.toV2(in).(*V2In)
+		object, err := op.Call(ctx, r.set, o, input)
 		if err != nil {
 			return reply{}, err
 		}
@@ -195,13 +186,24 @@ func addSingle[In, V2In, V2Out, Item any](f *Facade, meta Meta, o *op.Op[V2In, V
 		page.Items = append(page.Items, *from(object))
 		return reply{page, input}, nil
 	}
-	r.v2Output, r.fromV2 = reflect.TypeFor[V2Out](), func(out any) any { return from(out.(*V2Out)) }
 	f.add(r)
 }
 
-// newRoute returns a route that cannot answer yet. Its toV2 copies the path to v2's input, and calls fill unless nil.
-func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2In)) *route {
-	r := &route{Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out]()}
+// newRoute returns a route that cannot answer yet, whose output is an Out. Its toV2 copies the path to v2's input, and
+// calls fill unless nil. from converts V2Out or, if that is a page, a row of it.
+func newRoute[Out, In, V2In, V2Out, Shown, Item any](
+	meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*Shown) *Item, next func(*V2In, *V2Out) any,
+) *route {
+	r := &route{
+		Meta: meta, operation: o, input: op.Describe(reflect.TypeFor[In]()), output: reflect.TypeFor[Out](),
+		v2Output: reflect.TypeFor[Shown](), fromV2: func(shown any) any { return from(shown.(*Shown)) },
+	}
+	if next != nil {
+		r.toNext = func(input, out any) any {
+			called, _ := out.(*V2Out) // nil before the call
+			return next(input.(*V2In), called)
+		}
+	}
 	path := newPathCopy(reflect.TypeFor[V2In](), reflect.TypeFor[In]())
 	r.toV2 = func(in any) any {
 		input := new(V2In)
@@ -219,7 +221,7 @@ func newRoute[Out, In, V2In any](meta Meta, o op.Declaration, fill func(*In, *V2
 
 // withSamePath returns a toNext that returns the operation's input itself if the operation is the route's Successor or
 // the route has none, and else an input of the Successor with the same path.
-func (r *route) withSamePath() func(input, page any) any {
+func (r *route) withSamePath() func(input, out any) any {
 	if r.Successor == nil || r.Successor == r.operation {
 		return func(input, _ any) any { return input }
 	}
@@ -272,7 +274,7 @@ func (list pathCopy) apply(to, from any) {
 
 // pagingOf returns the Paging in an input of v2; nil if the operation is no list.
 func pagingOf(input any) *op.Paging {
-	if query := inputPart(input, "Query"); query.IsValid() {
+	if query := reflect.ValueOf(input).Elem().FieldByName("Query"); query.IsValid() {
 		if paging := query.FieldByName("Paging"); paging.IsValid() {
 			return paging.Addr().Interface().(*op.Paging)
 		}
@@ -280,18 +282,14 @@ func pagingOf(input any) *op.Paging {
 	return nil
 }
 
-// inputPart returns a part of an input, such as its Path; the zero Value if it has none.
-func inputPart(in any, name string) reflect.Value {
-	return reflect.ValueOf(in).Elem().FieldByName(name)
-}
-
-// next returns the successor's input for v1's, with ids from locate; nil if the successor has none that does the same.
-func (r *route) next(in any, locate pathFiller) (any, error) {
+// next returns the successor's input for v1's; nil if the successor has none that does the same. locate sets in v2's
+// input the ids that the operation itself would find, for the successor's path.
+func (r *route) next(in any, locate func(input any) error) (any, error) {
 	input := r.toV2(in)
 	if err := locate(input); err != nil {
 		return nil, err
 	}
-	next := r.toNext(input, nil /* no page was read */)
+	next := r.toNext(input, nil /* before the call */)
 	if next == nil {
 		return nil, nil
 	}
@@ -408,5 +406,5 @@ func addOwn[In, Out any](f *Facade, meta Meta, run func(context.Context, *In) (*
 		ID: "v1." + meta.ID, Tag: "partner", Method: meta.Method, Path: meta.Path, Scope: domain.Read, Since: op.V2_0,
 		Status: meta.Status, Summary: meta.Summary,
 	}, run)
-	addCall(f, meta, o, func(in, out *In) { *out = *in }, func(out *Out) *Out { return out })
+	addCall(f, meta, o, func(in, out *In) { *out = *in }, func(out *Out) *Out { return out }, nil)
 }

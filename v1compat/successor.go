@@ -3,6 +3,7 @@ package v1compat
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -143,7 +144,7 @@ func (r *route) needsBody() bool { return len(r.input.Path) == 0 && len(r.Succes
 
 // inputValues returns a pointer to a part of an input, such as its Path; nothing if it has none.
 func inputValues(in any, name string) []any {
-	if part := inputPart(in, name); part.IsValid() {
+	if part := reflect.ValueOf(in).Elem().FieldByName(name); part.IsValid() {
 		return []any{part.Addr().Interface()}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (f *Facade) addTrainingRoutes() {
 		Summary:     "Get User Training Results",
 		Description: "Returns the courses that a user was given, in the order of the user's list.",
 		Fails:       []int{http.StatusNotFound},
-	}, api.ListTraining, nil, toTrainingResult)
+	}, api.ListTraining, nil, toTrainingResult, nil)
 }
 
 // toTrainingResult leaves the dates of an open course zero, which v1 writes as the year 1.

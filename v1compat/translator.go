@@ -265,7 +265,7 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 	return nil
 }
 
-// locate is a pathFiller that calls the lookups. For an email address it sets AnyUser, which stands for all its users.
+// locate is the locate of route.next, by the lookups. For an email address it sets AnyUser, which stands for all its users.
 func (l Lookups) locate(input any) (err error) {
 	switch in := input.(type) {
 	case *api.SentResultsInput:

@@ -79,7 +79,7 @@ func (f *Facade) addUserRoutes() {
 	addList(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
 		Description: "Returns the users of a client, by their creation: active ones unless `status` says otherwise.",
-	}, api.ListUsers, fillListUsers, toUser)
+	}, api.ListUsers, fillListUsers, toUser, nil)
 	addCall(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
 		Summary: "Create User",
@@ -87,12 +87,12 @@ func (f *Facade) addUserRoutes() {
 			"No welcome mail is sent.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"collection_ids": "collection_id"},
-	}, api.CreateUser, fillCreateUser, toCreatedUser)
+	}, api.CreateUser, fillCreateUser, toCreatedUser, nil)
 	addCall(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
 		Description: "Changes the fields that are sent and leaves the others. At least one must be sent.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-	}, api.UpdateUser, fillUpdateUser, toUpdated)
+	}, api.UpdateUser, fillUpdateUser, toUpdated, nil)
 }
 
 func fillListUsers(in *listUsers, out *api.ListUsersInput) {
