@@ -4,28 +4,26 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 ARGS    ?= --demo --release latest
 
-# What is compiled does not depend on the folder, so that copies of the sources, such as
-# that of without-v1, share the build cache.
-export GOFLAGS += -trimpath
+# The flags of all builds and tests. A shell that runs eval "$(make env)" has them too: go then shares make's build
+# cache, and what vet and tests found out. Because of -trimpath, copies of the sources share it, such as that of
+# without-v1. A flag -tags replaces this one, and names its tags too. make lint runs vet. Without tables for debuggers
+# and symbols (-s), a test links in less than half the time. The timeout is of a package, on a loaded machine.
+TAGS  = nomsgpack
+FLAGS = -trimpath -tags=$(TAGS) -vet=off -ldflags=-s -timeout=30m
+export GOFLAGS := $(strip $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS))
 
-# Of the program and of its tests, so that both are compiled once. A flag -tags replaces
-# these, and names them too.
-TAGS = nomsgpack
-export GOFLAGS += -tags=$(TAGS)
-
-# Nor on a compiler of C, as releases do not: they share the cache too. The race detector needs C.
+# Without a compiler of C, as releases are built. The race detector needs it.
 export CGO_ENABLED ?= 0
 
-# make lint runs vet. Without tables for debuggers and symbols (-s) a test links in less than
-# half the time. The timeout is of a package, on a loaded machine.
-GOTEST = $(GO) test -vet=off -ldflags=-s -timeout 30m
+# Empty where version 1 was removed.
+V1COMPAT = $(wildcard ./v1compat)
 
 # A server that is named makes PostgreSQL's programs unnecessary.
 TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart chart-changed \
+.PHONY: help env build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart chart-changed \
 	vulnerabilities examples migrating contract scripts baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
@@ -41,6 +39,9 @@ SCALE_PACKAGES = $(sort $(dir $(SCALE_FILES)))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+env: ## print the exports by which go shares the build cache with make: eval "$(make env)"
+	@echo "export GOFLAGS='$(GOFLAGS)' CGO_ENABLED=$(CGO_ENABLED)"
+
 build: ## build bin/partnerapi
 	$(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
 
@@ -48,7 +49,7 @@ run: $(RUN_SERVER) build ## serve a demonstration on its own database (ARGS='…
 	bin/partnerapi serve $(ARGS)
 
 test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of test-slow
-	$(GOTEST) ./...
+	$(GO) test ./...
 
 # The tests of v2 with a subtest for each operation.
 MATRICES  = ErrorMatrix|CrossTenant|PartsOfOthers|OrderOfChecks|StatementsOfLists|StatementsOfReads|FilterMatrix
@@ -58,13 +59,13 @@ test-fast: $(TEST_SERVER) ## run the tests of declarations and examples, or the 
 	$(GO) test ./v2 -run '$(if $(OPERATION),^Test($(MATRICES))$$/^$(subst .,\.,$(OPERATION))$$,^Test(Examples|CursorBindings|StatementsOfLists|StatementsOfReads)$$)'
 
 test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, random histories and query plans
-	$(GOTEST) -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
+	$(GO) test -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
 test-scale: $(TEST_SERVER) ## run the tests that take long: a year of the service, failovers, growth, a large move
-	$(GOTEST) -tags '$(TAGS) slow scale' -v -timeout 1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
+	$(GO) test -tags '$(TAGS) slow scale' -v -timeout=1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
 
 test-all: $(TEST_SERVER) ## run test and test-slow
-	$(GOTEST) -tags '$(TAGS) slow' ./...
+	$(GO) test -tags '$(TAGS) slow' ./...
 
 # A month's end and a year's, a leap day, and the first minute of a month; in UTC.
 DATES     ?= 2027-01-31T23:58,2027-12-31T23:59,2028-02-29T12:00,2027-03-01T00:01
@@ -74,11 +75,11 @@ BUSY      ?= true
 test-dates: postgres ## run the tests of PACKAGES at DATES, without a resolver, all cores BUSY (Linux)
 	$(GO) mod download
 	$(GO) -C tools build -o out/dates ./dates
-	tools/out/dates -busy=$(BUSY) $(DATES) $(GOTEST) $(PACKAGES)
+	tools/out/dates -busy=$(BUSY) $(DATES) $(GO) test $(PACKAGES)
 
 race: export CGO_ENABLED = 1
 race: $(TEST_SERVER) ## run the tests with the race detector, without those of test-slow
-	$(GOTEST) -race ./...
+	$(GO) test -race ./...
 
 bench: postgres ## measure speed and memory, and print a table with ratios (BENCH=-help: what of it)
 	$(GO) -C tools/bench build -o ../out/bench .
@@ -98,7 +99,7 @@ fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s), guided by cove
 NIGHTLY_FUZZTIME ?= 5m
 
 test-nightly: ## run race, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) a target; all, though one fails (hours)
-	$(MAKE) -k -j1 race test-scale test-dates $(if $(wildcard v1compat),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
+	$(MAKE) -k -j1 race test-scale test-dates $(if $(V1COMPAT),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
 
 lint: ## check formatting, vet, staticcheck, and the workflows of .github
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
@@ -149,7 +150,7 @@ release: ## write dist/, what VERSION=v1.0.0 is given out as, of the commit that
 	tools/out/release -version '$(VERSION)' $(RELEASE)
 
 release-test: postgres ## make a release of this platform twice, install it (as root, with dpkg), and run it
-	cd tools/release && $(GOTEST) -count=1 .
+	cd tools/release && $(GO) test -count=1 .
 
 licenses: ## check that the licences of all that the program is built from fit
 	$(GO) -C tools/release build -o ../out/release .
@@ -167,23 +168,23 @@ chart-changed: ## run make chart unless the chart is the one that passed last (t
 	@$(CHART_SUM) | cmp -s - tools/chart/passed || $(MAKE) chart
 
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
-	$(GOTEST) ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
+	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
 
 examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents, and of the guide to events, from the demonstration
-	$(GOTEST) ./v2 ./v1compat -run '^Test(Examples|EventCatalogue)$$' -update
+	$(GO) test ./v2 ./v1compat -run '^Test(Examples|EventCatalogue)$$' -update
 
 generate: $(TEST_SERVER) ## renew all that is generated, in a copy of the sources; where that fails, nothing is changed
-	@GO='$(GO)' tools/generate.sh schema examples goldens operations $(if $(wildcard v1compat),migrating)
+	@GO='$(GO)' tools/generate.sh schema examples goldens operations $(if $(V1COMPAT),migrating)
 
 goldens: $(TEST_SERVER) ## write what cursors are bound to, and what the translators of v1 make
-	$(GO) test ./v2 $(wildcard ./v1compat) -run '^Test(CursorBindings|CursorBindingsOfV1|Golden)$$' -update
+	$(GO) test ./v2 $(V1COMPAT) -run '^Test(CursorBindings|CursorBindingsOfV1|Golden)$$' -update
 
 schema: $(TEST_SERVER) ## write docs/schema.md from a migrated database
 	$(GO) test ./db/migrate -run '^TestSchemaDocument$$' -update
 
 migrating: $(TEST_SERVER) ## renew docs/migrating.md and docs/migrating around their tables of fields and examples, which the demonstration runs
-	$(GOTEST) ./v1compat -run '^TestMigrationGuide$$' -update
-	$(GOTEST) ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
+	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update
+	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
 
 # They are as the lock file has them where npm's own note is newer than that.
 tools/npm/node_modules/.package-lock.json: tools/npm/package-lock.json

@@ -94,4 +94,4 @@ echo "the rest serves the database, reads and writes it"
 cd "$copy"
 $GO vet -tags 'nomsgpack slow' ./...
 $GO -C tools/bench vet .
-$GO test -vet=off -ldflags=-s "$@"
+$GO test "$@"
