@@ -24,7 +24,7 @@ RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_U
 
 .DEFAULT_GOAL := help
 .PHONY: help env build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart chart-changed \
-	vulnerabilities examples migrating contract scripts baseline generate goldens schema release release-test licenses
+	vulnerabilities examples fields migrating contract scripts baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
 SLOW_FILES    = $(shell grep -rl --include='*_test.go' '^//go:build slow$$' .)
@@ -170,21 +170,27 @@ chart-changed: ## run make chart unless the chart is the one that passed last (t
 operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
 	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
 
-examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents, and of the guide to events, from the demonstration
-	$(GO) test ./v2 ./v1compat -run '^Test(Examples|EventCatalogue)$$' -update
-
-generate: $(TEST_SERVER) ## renew all that is generated, in a copy of the sources; where that fails, nothing is changed
-	@GO='$(GO)' tools/generate.sh schema examples goldens operations $(if $(V1COMPAT),migrating)
-
 goldens: $(TEST_SERVER) ## write what cursors are bound to, and what the translators of v1 make
 	$(GO) test ./v2 $(V1COMPAT) -run '^Test(CursorBindings|CursorBindingsOfV1|Golden)$$' -update
 
 schema: $(TEST_SERVER) ## write docs/schema.md from a migrated database
 	$(GO) test ./db/migrate -run '^TestSchemaDocument$$' -update
 
-migrating: $(TEST_SERVER) ## renew docs/migrating.md and docs/migrating around their tables of fields and examples, which the demonstration runs
-	$(GO) test ./v1compat -run '^TestMigrationGuide$$' -update
-	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^migrating$$' -update
+examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents, and of the guide to events, from the demonstration
+	$(GO) test ./v2 $(V1COMPAT) -run '^Test(Examples|EventCatalogue)$$' -update
+
+# One after the other: the second writes what the first reads.
+fields: ## renew docs/migrating.md and docs/migrating around their tables of fields
+	$(GO) test ./v1compat -parallel 1 -run '^Test(Table|MigrationGuide)$$' -update
+
+migrating: fields $(TEST_SERVER) ## run fields, and renew the examples of these guides and of docs/guide/moving-from-v1.md on the demonstration
+	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^(migrating|moving-from-v1)$$' -update
+
+# First those that fail within seconds where a row is missing that people write; last what runs the demonstration.
+ONLY ?= operations goldens $(if $(V1COMPAT),fields) schema examples $(if $(V1COMPAT),migrating)
+
+generate: $(TEST_SERVER) ## renew all that is generated, or ONLY some targets (ONLY='schema examples'), in a copy of the sources; where that fails, nothing is changed
+	@GO='$(GO)' tools/generate.sh $(ONLY)
 
 # They are as the lock file has them where npm's own note is newer than that.
 tools/npm/node_modules/.package-lock.json: tools/npm/package-lock.json

@@ -11,12 +11,10 @@ if [ -d .postgres ]; then
 	ln -s "$PWD/.postgres" "$copy/.postgres"
 fi
 
-for target in "$@"; do
-	${MAKE:-make} -C "$copy" --no-print-directory "$target" GO="${GO:-go}" || {
-		echo "generate: $target failed; no file was changed" >&2
-		exit 1
-	}
-done
+${MAKE:-make} -C "$copy" -j1 --no-print-directory "$@" GO="${GO:-go}" || {
+	echo "generate: no file was changed" >&2
+	exit 1
+}
 
 changed=0
 while IFS= read -r -d '' file; do
