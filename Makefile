@@ -131,7 +131,7 @@ remove-v1: ## delete version 1, and add the migration that takes it out of datab
 	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
 	cp idmap/drop.sql "db/migrate/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
 	@for file in *.md docs/*.md docs/*/*.md; do awk -f tools/without_v1.awk "$$file" >main.md.new && cat main.md.new >"$$file"; done; rm main.md.new
-	@for file in $$(grep -rl --include='*.go' '// v1-line$$' .); do grep -v '// v1-line$$' "$$file" >main.go.new; cat main.go.new >"$$file"; gofmt -w "$$file"; done; rm main.go.new
+	@for file in $$(grep -rl --include='*.go' '// v1-line$$' .); do awk -f tools/without_v1_go.awk "$$file" >main.go.new; cat main.go.new >"$$file"; gofmt -w "$$file"; done; rm main.go.new
 
 # The packages that without-v1 tests: those that the removal changes, but for db/move and cmd/partnerapi, whose tests
 # start processes. make test-nightly tests all.
