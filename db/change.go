@@ -38,7 +38,7 @@ type effects struct {
 	unsent    map[domain.ClientID][]domain.MessageID // see SendMails
 }
 
-// LockRank is the rank of a kind of rows in the lock order.
+// LockRank is the rank of a kind of rows in the lock order: docs/adding.md lists them with the functions that lock.
 type LockRank int
 
 // The lock order: rows of a kind are locked in the order of their keys, and never after rows of a kind that is listed
@@ -68,7 +68,7 @@ const (
 // change has locked rows of a higher rank, which is a programming error.
 func (c *Change) WillLock(rank LockRank) {
 	if c.strict && rank < c.locked {
-		panic(fmt.Sprintf("rows of rank %d are locked after rows of rank %d", rank, c.locked))
+		panic(fmt.Sprintf("rows of rank %d are locked after rows of rank %d (the ranks are in docs/adding.md)", rank, c.locked))
 	}
 	c.locked = max(c.locked, rank)
 }
