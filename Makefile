@@ -54,9 +54,13 @@ test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of te
 # The tests of v2 with a subtest for each operation.
 MATRICES  = ErrorMatrix|CrossTenant|PartsOfOthers|OrderOfChecks|StatementsOfLists|StatementsOfReads|FilterMatrix
 
-test-fast: $(TEST_SERVER) ## run the tests of declarations and examples, or the matrices of one OPERATION (users.list)
-	$(if $(OPERATION),,$(GO) test ./v2/op ./docs)
-	$(GO) test ./v2 -run '$(if $(OPERATION),^Test($(MATRICES))$$/^$(subst .,\.,$(OPERATION))$$,^Test(Examples|CursorBindings|StatementsOfLists|StatementsOfReads)$$)'
+# What else fails after a change of a field, a filter or an event: examples, goldens, bindings, tables of documents.
+DECLARED  = Examples|EventCatalogue|CursorBindings|CursorBindingsOfV1|StatementsOfLists|StatementsOfReads|FilterMatrix|Releases|MembersSince|Golden|Table|GivenUp|MigrationGuide|(Operations|Flags|Delta|Report)Table|Documents
+
+test-fast: $(TEST_SERVER) ## run the tests of declarations, documents and examples, or the matrices of one OPERATION (users.list)
+	$(if $(OPERATION),,$(GO) test ./v2/op ./v2/op/openapi ./client ./docs)
+	$(if $(OPERATION),,$(GO) test ./v2 $(V1COMPAT) ./cmd/partnerapi -run '^Test($(DECLARED))$$')
+	$(if $(OPERATION),$(GO) test ./v2 -run '^Test($(MATRICES))$$/^$(subst .,\.,$(OPERATION))$$')
 
 test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, random histories and query plans
 	$(GO) test -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
