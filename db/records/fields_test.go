@@ -32,8 +32,8 @@ func TestFieldsOfRecords(t *testing.T) {
 	} {
 		record := reflect.TypeOf(k.record)
 		columns := map[int]bool{}
-		for _, p := range mappingOf(record, reflect.TypeOf(k.row)).pairs {
-			columns[p.index] = true
+		for _, f := range fieldsOf(record, reflect.TypeOf(k.row)) {
+			columns[f.index] = f.column != nil
 		}
 		for i := range record.NumField() {
 			f := record.Field(i)

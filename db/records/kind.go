@@ -14,8 +14,11 @@ import (
 	"partnerapi/domain"
 )
 
+// A kind is declared by a type, which embeds batch and overrides the steps in which it differs, and by values that the
+// usual steps and an export need. Its file has both, in the order in which an import runs the steps.
+
 // kind implements Kind for objects that are rows of a table. An import sets the columns of a row from the fields of its
-// record, and an export the fields from the columns (mapping). The other fields of kind extend that; all may be zero.
+// record, and an export the fields from the columns (field).
 type kind[Record, Row any] struct {
 	object string // see Kind.Object
 
@@ -23,42 +26,90 @@ type kind[Record, Row any] struct {
 	partner string
 	// order is the ORDER BY of an export.
 	order string
-	// columns are computed columns that every query of rows selects. extendExport extends the query of an export.
-	columns      string
-	extendExport func(*bun.SelectQuery)
-	// adjustRecord sets or clears fields of an exported record that the mapping does not set, or sets wrong.
-	adjustRecord func(*Row, *Record) error
+	// columns are computed columns that every query of rows selects.
+	columns string
 
-	// audiences is the mode in which the audiences of the records' clients are locked, before all other rows. Empty
-	// means that they are not locked.
+	// audiences is the mode in which the audiences of the records' clients are locked, before all other rows. If empty,
+	// they are not locked.
 	audiences db.AudienceLock
-	// rank is the rank of the rows in the lock order. locked is the ORDER BY in which they are locked; empty means that
-	// begin locks them.
+	// rank is the rank of the rows in the lock order, and locked the ORDER BY in which batch.lock locks them.
 	rank   db.LockRank
 	locked string
-	// key returns the key of a record. The key of a row is the key of its record. Nil means the id.
-	key func(*Record) any
-	// begin locks and reads what the kind needs in addition to the objects that records refer to; also the rows, if
-	// locked is empty. It may set finish, prepare and afterStore of the batch's kind.
-	begin func(context.Context, *recordBatch[Record, Row]) error
-	// missingField returns the name of a required field that the record of a new object lacks, or "". It need not check
-	// the fields with the rule new.
-	missingField func(*Record) string
-	// setDefaults sets the defaults of a new row, before its record is applied.
-	setDefaults func(*Row)
-	// finish sets columns that follow from a record but have no field. An error refuses the record.
-	finish func(*recordBatch[Record, Row], *recordChange[Record, Row]) error
-	// names describes the name that must be unique.
-	names *names[Row]
-	// visible reports whether callers can see a change, which then advances updated_at. Nil means that they always can.
-	visible func(before, after *Row) bool
-	// prepare runs before the rows are stored.
-	prepare func(context.Context, *recordBatch[Record, Row]) error
-	// afterStore runs after the rows are stored, and adds or writes the effects of the records.
-	afterStore func(context.Context, *recordBatch[Record, Row]) error
-	// afterCommit runs after the commit, and uses transactions of its own.
-	afterCommit func(context.Context, *recordBatch[Record, Row]) error
+	unique *unique // the name that must be unique; nil for none
+
+	fields []field
+	begin  func() steps[Record, Row]
 }
+
+// declare returns the kind whose steps are the methods of *Batch.
+func declare[Batch any, Record, Row any, Steps interface {
+	*Batch
+	steps[Record, Row]
+}](k kind[Record, Row]) Kind {
+	k.fields = fieldsOf(reflect.TypeFor[Record](), reflect.TypeFor[Row]())
+	k.begin = func() steps[Record, Row] { return Steps(new(Batch)) }
+	return &k
+}
+
+// steps are what a kind does with a batch of records, in the order of an import. All but create have a usual form, a
+// method of batch.
+type steps[Record, Row any] interface {
+	core() *batch[Record, Row]
+
+	// lock locks the existing rows (batch.keep), and locks and reads what the kind needs in addition to the objects that
+	// the records refer to (batch.found).
+	lock(ctx context.Context) error
+	// key returns the key of a record. The key of a row is the key of its record.
+	key(in *Record) any
+	// check returns an error if it refuses a record by its fields. before is nil for a new object.
+	check(in *Record, before *Row) error
+	// create sets the id, times, client and defaults of a new row, before its record is applied.
+	create(in *Record, row *Row)
+	// apply sets the columns that follow from a record but have no field. An error refuses the record.
+	apply(in *Record, before, row *Row) error
+	// nameOf returns the unique name of a row and, if the name is the key of an email address, the address.
+	nameOf(row *Row) (n name, email string)
+	// changesMore reports whether an accepted record changes something other than its row.
+	changesMore(in *Record) bool
+	// store stores the rows.
+	store(ctx context.Context) error
+	// follow adds or writes the effects of the records. committed does so after the commit, in transactions of its own.
+	follow(ctx context.Context) error
+	committed(ctx context.Context) error
+
+	// extend extends the query of an export. complete sets or clears fields of an exported record that have no column,
+	// or that a column alone sets wrong.
+	extend(q *bun.SelectQuery)
+	complete(row *Row, out *Record) error
+}
+
+// batch is a batch of records of one kind that is applied in a change, with the usual steps.
+type batch[Record, Row any] struct {
+	*db.Change
+	kind  *kind[Record, Row]
+	steps steps[Record, Row] // of the type that embeds the batch
+	list  []*change[Record, Row]
+	// found are the objects that the records refer to.
+	found objects
+	// byKey holds rows by their keys: the existing ones, which are locked, and then those that earlier records leave.
+	byKey map[any]*Row
+	// inserts are the records whose rows are to be inserted, and updates those whose rows are to be updated.
+	inserts, updates []*change[Record, Row]
+}
+
+// change is a record that is applied.
+type change[Record, Row any] struct {
+	in            *Record
+	before, after *Row // before is nil for a new object
+	result        *domain.ImportResult
+}
+
+func (a *change[Record, Row]) refused() bool { return a.result.Refusal != "" }
+
+// clashError refuses a record that may be accepted after another one (domain.ImportResult.Clashes).
+type clashError string
+
+func (e clashError) Error() string { return string(e) }
 
 func (k *kind[Record, Row]) Object() string { return k.object }
 
@@ -67,10 +118,8 @@ func (k *kind[Record, Row]) Type() reflect.Type { return reflect.TypeFor[Record]
 // Export yields the records of a partner's rows, or of all rows if partner is zero or partners share them. An error is
 // yielded last.
 func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error] {
-	q := k.rows().OrderExpr(k.order)
-	if k.extendExport != nil {
-		k.extendExport(q)
-	}
+	s, q := k.begin(), k.rows().OrderExpr(k.order)
+	s.extend(q)
 	if k.partner != "" && !partner.IsZero() {
 		q.Apply(pg.Where(k.partner, partner))
 	}
@@ -78,10 +127,8 @@ func (k *kind[Record, Row]) Export(ctx context.Context, d *db.DB, partner domain
 		for row, err := range pg.Each[Row](ctx, d, "export "+pg.Table[Row](), q) {
 			var record *Record
 			if err == nil {
-				record = recordOf[Record](&row)
-			}
-			if err == nil && k.adjustRecord != nil {
-				err = k.adjustRecord(&row, record)
+				record = recordOf[Record](k.fields, &row)
+				err = s.complete(&row, record)
 			}
 			if !yield(record, err) || err != nil {
 				return
@@ -104,105 +151,36 @@ func (k *kind[Record, Row]) rows() *bun.SelectQuery {
 	return q
 }
 
-// recordBatch is a batch of records of one kind that is applied in a change.
-type recordBatch[Record, Row any] struct {
-	*db.Change
-	kind *kind[Record, Row]
-	list []*recordChange[Record, Row]
-	// found are the objects that the records refer to.
-	found objects
-	// byKey holds rows by their keys: the existing ones, which are locked, and then those that earlier records leave.
-	byKey map[any]*Row
-	// inserts are the records whose rows are to be inserted, and updates those whose rows are to be updated.
-	inserts, updates []*recordChange[Record, Row]
-}
-
-// recordChange is a record that is applied.
-type recordChange[Record, Row any] struct {
-	record        *Record
-	before, after *Row // before is nil for a new object
-	changed       bool // the row exists and changes
-	sideEffect    bool // something other than the row changes: the program, or the members of a collection
-	result        *domain.ImportResult
-}
-
-func (a *recordChange[Record, Row]) refuse(err error) { *a.result = domain.RefuseImport("%s", err) }
-
-// clashError refuses a record that may be accepted after another one (domain.ImportResult.Clashes).
-type clashError string
-
-func (e clashError) Error() string { return string(e) }
-
-func (a *recordChange[Record, Row]) refused() bool { return a.result.Refusal != "" }
-
-// Import applies a batch in one change, which is retried after a conflict, and then runs afterCommit. After an error of
-// afterCommit the results hold nevertheless.
-func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error) {
-	var b *recordBatch[Record, Row]
-	results, err := importBatch(ctx, d, batch, func(ctx context.Context, c *db.Change, results []domain.ImportResult) error {
-		batchKind := *k // begin may set its functions
-		b = &recordBatch[Record, Row]{Change: c, kind: &batchKind, found: objects{}, byKey: map[any]*Row{}}
-		for i, record := range batch {
-			b.list = append(b.list, &recordChange[Record, Row]{record: record.(*Record), result: &results[i]})
+// Import applies a batch in one change, which is retried after a conflict, and then runs the step committed. After an
+// error of that step the results are valid nevertheless.
+func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, list []any) ([]domain.ImportResult, error) {
+	var s steps[Record, Row]
+	results, err := importBatch(ctx, d, list, func(ctx context.Context, c *db.Change, results []domain.ImportResult) error {
+		s = k.begin()
+		b := s.core()
+		b.Change, b.kind, b.steps, b.found, b.byKey = c, k, s, objects{}, map[any]*Row{}
+		for i, record := range list {
+			b.list = append(b.list, &change[Record, Row]{in: record.(*Record), result: &results[i]})
 		}
-		return b.apply(ctx)
+		return b.run(ctx)
 	})
-	if err == nil && b != nil && k.afterCommit != nil { // b is nil for an empty batch
-		err = k.afterCommit(ctx, b)
+	if err == nil && s != nil { // s is nil for an empty batch
+		err = s.committed(ctx)
 	}
 	return results, err
 }
 
-// apply reads and locks rows, computes the rows after the records, refuses records, stores rows, and runs afterStore.
-func (b *recordBatch[Record, Row]) apply(ctx context.Context) error {
-	if err := b.read(ctx); err != nil {
-		return err
-	}
+// run reads and locks rows, computes the rows after the records, refuses records, stores rows, and runs the step follow.
+func (b *batch[Record, Row]) run(ctx context.Context) error {
 	for _, a := range b.list {
-		if err := b.resolve(a); err != nil {
-			a.refuse(err)
-			_, a.result.Clashes = errors.AsType[clashError](err)
-		}
-	}
-	if err := b.settleNames(ctx); err != nil {
-		return err
-	}
-	if b.kind.prepare != nil {
-		if err := b.kind.prepare(ctx, b); err != nil {
-			return err
-		}
-	}
-
-	b.collectWrites()
-	table := pg.Table[Row]()
-	if err := pg.UpdateRows(ctx, b, "update imported "+table, rowsAfter(b.updates)); err != nil {
-		return err
-	}
-	if err := pg.CopyRows(ctx, b, "insert imported "+table, rowsAfter(b.inserts)); err != nil || b.kind.afterStore == nil {
-		return err
-	}
-	return b.kind.afterStore(ctx, b)
-}
-
-// rowsAfter returns the rows to store.
-func rowsAfter[Record, Row any](list []*recordChange[Record, Row]) []Row {
-	return pg.MapRows(list, func(a **recordChange[Record, Row]) Row { return *(*a).after })
-}
-
-// read locks audiences, looks up the objects that the records refer to, runs begin, and locks the existing rows.
-func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
-	for _, a := range b.list {
-		record := reflect.ValueOf(a.record).Elem()
-		for _, f := range b.mapping().fields {
-			if value, _ := f.value(record); value.IsValid() {
-				b.found.want(value.Interface())
-			}
+		for _, f := range b.kind.fields {
+			b.found.wantAll(reflect.ValueOf(a.in).Elem().Field(f.index))
 		}
 	}
 	if b.kind.audiences != "" {
 		err := b.LockAudiencesWhere(ctx, b.kind.audiences, pg.SQL(`(
 			SELECT unnest(?::uuid[]) AS id UNION SELECT client_id FROM `+pg.Table[Row]()+` WHERE id = ANY(?::uuid[])) AS l`,
-			b.found.ids(domain.ClientID{}.Prefix()), b.ids()))
+			b.found.ids(domain.ClientID{}.Prefix()), idsOf(b.list)))
 		if err != nil {
 			return err
 		}
@@ -210,201 +188,193 @@ func (b *recordBatch[Record, Row]) read(ctx context.Context) error {
 	if err := lookUp(ctx, b.Change, b.found); err != nil {
 		return err
 	}
-	if b.kind.begin != nil {
-		if err := b.kind.begin(ctx, b); err != nil {
-			return err
+	if err := b.steps.lock(ctx); err != nil {
+		return err
+	}
+	for _, a := range b.list {
+		if err := b.resolve(a); err != nil {
+			*a.result = domain.RefuseImport("%s", err)
+			_, a.result.Clashes = errors.AsType[clashError](err)
 		}
 	}
-	if b.kind.locked == "" { // begin has locked the rows
-		return nil
+	if err := b.settleNames(ctx); err != nil {
+		return err
 	}
-	if b.kind.rank > 0 {
-		b.WillLock(b.kind.rank)
+	b.collectWrites()
+	if err := b.steps.store(ctx); err != nil {
+		return err
 	}
-	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), b.kind.rows().
-		Apply(pg.Where("id = ANY(?::uuid[])", b.ids())).OrderExpr(b.kind.locked).For("NO KEY UPDATE"))
-	b.keep(rows)
-	return err
+	return b.steps.follow(ctx)
 }
 
-func (b *recordBatch[Record, Row]) ids() [][16]byte {
-	return pg.MapRows(b.list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).record) })
-}
-
-// idsOf returns the ids of the rows to store.
-func idsOf[Record, Row any](list []*recordChange[Record, Row]) [][16]byte {
-	return pg.MapRows(list, func(a **recordChange[Record, Row]) [16]byte { return idOf((*a).after) })
-}
-
-func (b *recordBatch[Record, Row]) keep(rows []Row) {
-	for i := range rows {
-		b.byKey[b.kind.keyOf(recordOf[Record](&rows[i]))] = &rows[i]
-	}
-}
-
-func (k *kind[Record, Row]) keyOf(r *Record) any {
-	if k.key == nil {
-		return idOf(r)
-	}
-	return k.key(r)
-}
-
-func (b *recordBatch[Record, Row]) mapping() *mapping {
-	return mappingOf(reflect.TypeFor[Record](), reflect.TypeFor[Row]())
-}
-
-// resolve computes a.after, the row that a record leaves. updated_at advances if callers can see the change (visible).
-// An error refuses the record.
-func (b *recordBatch[Record, Row]) resolve(a *recordChange[Record, Row]) error {
-	key := b.kind.keyOf(a.record)
+// resolve computes a.after, the row that a record leaves. An error refuses the record.
+func (b *batch[Record, Row]) resolve(a *change[Record, Row]) error {
+	key := b.steps.key(a.in)
 	a.before = b.byKey[key]
-	if err := b.check(a); err != nil {
+	if err := b.steps.check(a.in, a.before); err != nil {
 		return err
 	}
 	if a.after = new(Row); a.before != nil {
 		*a.after = *a.before
+	} else {
+		b.steps.create(a.in, a.after)
 	}
-	b.fill(a)
-	if b.kind.finish != nil {
-		if err := b.kind.finish(b, a); err != nil {
-			return err
-		}
-	}
-
-	a.changed = a.before != nil && !reflect.DeepEqual(a.before, a.after)
-	updated := b.mapping().column(reflect.ValueOf(a.after).Elem(), "UpdatedAt")
-	if a.changed && updated.IsValid() && (b.kind.visible == nil || b.kind.visible(a.before, a.after)) {
-		at := updated.Addr().Interface().(*time.Time)
-		*at = domain.Later(*at, b.At)
+	applyFields(b.kind.fields, a.in, a.after)
+	if err := b.steps.apply(a.in, a.before, a.after); err != nil {
+		return err
 	}
 	b.byKey[key] = a.after // for later records of the same object
 	return nil
 }
 
+// collectWrites sets the outcome of each record that is not refused, and collects in inserts and updates the rows to
+// insert and to update. If several records have the same object, only the row after the last of them is stored.
+func (b *batch[Record, Row]) collectWrites() {
+	writers := map[any]*change[Record, Row]{} // by the key of a row, the record that stores it
+	for _, a := range b.list {
+		if a.refused() {
+			continue
+		}
+		key, differs := b.steps.key(a.in), changed(a.before, a.after)
+		switch {
+		case a.before == nil:
+			a.result.Outcome = domain.ImportCreated
+		case differs || b.steps.changesMore(a.in):
+			a.result.Outcome = domain.ImportUpdated
+		default:
+			a.result.Outcome = domain.ImportUnchanged
+		}
+		switch {
+		case writers[key] != nil:
+			writers[key].after = a.after
+		case a.before == nil:
+			writers[key], b.inserts = a, append(b.inserts, a)
+		case differs:
+			writers[key], b.updates = a, append(b.updates, a)
+		}
+	}
+}
+
+// The usual steps.
+
+func (b *batch[Record, Row]) core() *batch[Record, Row] { return b }
+
+// lock locks the existing rows by their ids.
+func (b *batch[Record, Row]) lock(ctx context.Context) error {
+	if b.kind.rank > 0 {
+		b.WillLock(b.kind.rank)
+	}
+	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), b.kind.rows().
+		Apply(pg.Where("id = ANY(?::uuid[])", idsOf(b.list))).OrderExpr(b.kind.locked).For("NO KEY UPDATE"))
+	b.keep(rows)
+	return err
+}
+
+// keep adds existing rows to byKey.
+func (b *batch[Record, Row]) keep(rows []Row) {
+	for i := range rows {
+		b.byKey[b.steps.key(recordOf[Record](b.kind.fields, &rows[i]))] = &rows[i]
+	}
+}
+
+// key returns the id of a record.
+func (b *batch[Record, Row]) key(in *Record) any { return idOf(in) }
+
 // check returns an error if a record lacks a field that a new object requires, changes a fixed field of an existing
 // object, or refers to an object that does not exist.
-func (b *recordBatch[Record, Row]) check(a *recordChange[Record, Row]) error {
-	record := reflect.ValueOf(a.record).Elem()
-	if a.before == nil {
-		if field := b.missingField(a.record); field != "" {
-			return missing(field)
-		}
-	} else if field := b.mapping().changedFixed(record, reflect.ValueOf(a.before).Elem()); field != "" {
-		return cannotChange(field)
+func (b *batch[Record, Row]) check(in *Record, before *Row) error {
+	if err := checkFields(b.kind.fields, in, before); err != nil {
+		return err
 	}
-	for _, f := range b.mapping().fields {
-		if ref, ok := f.reference(record); ok && b.found.find(ref) == nil {
+	for _, f := range b.kind.fields {
+		value, _ := f.value(reflect.ValueOf(in).Elem())
+		if !value.IsValid() {
+			continue
+		}
+		if ref, ok := value.Interface().(reference); ok && b.found.find(ref) == nil {
 			return noSuch(f.name, ref)
 		}
 	}
 	return nil
 }
 
-// missingField returns the name of the first required field that the record of a new object lacks, or "".
-func (b *recordBatch[Record, Row]) missingField(record *Record) string {
-	if b.kind.missingField != nil {
-		if field := b.kind.missingField(record); field != "" {
-			return field
-		}
+func (b *batch[Record, Row]) apply(*Record, *Row, *Row) error { return nil }
+
+func (b *batch[Record, Row]) nameOf(*Row) (name, string) { return name{}, "" }
+
+func (b *batch[Record, Row]) changesMore(*Record) bool { return false }
+
+func (b *batch[Record, Row]) store(ctx context.Context) error {
+	table := pg.Table[Row]()
+	if err := pg.UpdateRows(ctx, b, "update imported "+table, rowsAfter(b.updates)); err != nil {
+		return err
 	}
-	for _, f := range b.mapping().fields {
-		if f.needed && f.optional(reflect.ValueOf(record).Elem()).IsZero() {
-			return f.name
-		}
-	}
-	return ""
+	return pg.CopyRows(ctx, b, "insert imported "+table, rowsAfter(b.inserts))
 }
 
-// fill sets the columns of a.after from the record. A new row first gets its id, times and defaults, and last the
-// client and the partner of the objects that the record refers to.
-func (b *recordBatch[Record, Row]) fill(a *recordChange[Record, Row]) {
-	m, record, row := b.mapping(), reflect.ValueOf(a.record).Elem(), reflect.ValueOf(a.after).Elem()
-	if a.before == nil {
-		for _, name := range []string{"CreatedAt", "UpdatedAt"} {
-			if at := m.column(row, name); at.IsValid() {
-				at.Set(reflect.ValueOf(b.At))
-			}
-		}
-		if id := m.column(row, "ID"); id.IsValid() {
-			id.Set(record.FieldByName("ID").Field(0).Convert(id.Type())) // Field(0) is the id in a domain.Ref
-		}
-		if b.kind.setDefaults != nil {
-			b.kind.setDefaults(a.after)
-		}
-	}
-	m.apply(record, row)
+func (b *batch[Record, Row]) follow(context.Context) error { return nil }
 
-	if key := m.column(row, "NameKey"); key.IsValid() && m.columns["Name"] != nil {
-		// An unchanged name keeps its key, because a migration may have changed the key to make it unique.
-		name := m.column(row, "Name").String()
-		if a.before == nil || name != m.column(reflect.ValueOf(a.before).Elem(), "Name").String() {
-			key.SetString(domain.SortKey(name))
-		}
-	}
-	if key := m.column(row, "EmailKey"); key.IsValid() {
-		email, before := m.column(row, "Email").String(), ""
-		if a.before != nil {
-			before = m.column(reflect.ValueOf(a.before).Elem(), "Email").String()
-		}
-		if email != before {
-			key.Set(reflect.ValueOf(db.StoredEmailKey(email)))
-		}
-		if domain.EmailKey(email) != domain.EmailKey(before) { // the row claims its new key
-			m.column(row, "EmailState").SetZero()
-		}
-	}
-	if a.before == nil {
-		b.inherit(record, row)
+func (b *batch[Record, Row]) committed(context.Context) error { return nil }
+
+func (b *batch[Record, Row]) extend(*bun.SelectQuery) {}
+
+func (b *batch[Record, Row]) complete(*Row, *Record) error { return nil }
+
+// Helpers of the steps.
+
+// rowsAfter returns the rows that records leave.
+func rowsAfter[Record, Row any](list []*change[Record, Row]) []Row {
+	return pg.MapRows(list, func(a **change[Record, Row]) Row { return *(*a).after })
+}
+
+// idsOf returns the ids of the records.
+func idsOf[Record, Row any](list []*change[Record, Row]) [][16]byte {
+	return pg.MapRows(list, func(a **change[Record, Row]) [16]byte { return idOf((*a).in).Bytes() })
+}
+
+// changed reports whether the row existed and changes.
+func changed[Row any](before, after *Row) bool {
+	return before != nil && !reflect.DeepEqual(before, after)
+}
+
+// touch advances updated_at, the column at of a row, if the row existed and changes.
+func (b *batch[Record, Row]) touch(before, row *Row, at *time.Time) {
+	if changed(before, row) {
+		*at = domain.Later(*at, b.At)
 	}
 }
 
-// inherit sets a new row's client and partner, if they are zero, to those of the objects that its record refers to.
-func (b *recordBatch[Record, Row]) inherit(record, row reflect.Value) {
-	for _, f := range b.mapping().fields {
-		ref, ok := f.reference(record)
-		if !ok {
-			continue
-		}
-		object := b.found.find(ref)
-		for _, name := range []string{"ClientID", "Client", "PartnerID", "Partner"} {
-			column := b.mapping().column(row, name)
-			for _, id := range []reflect.Value{reflect.ValueOf(object.ClientID), reflect.ValueOf(object.PartnerID)} {
-				if column.IsValid() && column.Type() == id.Type() && column.IsZero() { // id is of this kind
-					column.Set(id)
-				}
-			}
-		}
+// setArchived sets an object's time of archiving from the field archived of its record: to nil for false, and for true
+// to the time of the change, unless the object is already archived. Without a value, it does not change the time.
+func (b *batch[Record, Row]) setArchived(archived domain.Optional[bool], at **time.Time) {
+	switch {
+	case !archived.Given: // unchanged
+	case !archived.Value:
+		*at = nil
+	case *at == nil:
+		*at = &b.At
 	}
 }
 
-// collectWrites sets the outcome of each record that is not refused, and collects in inserts and updates the rows to
-// insert and to update. If several records have the same object, only the row after the last of them is stored.
-func (b *recordBatch[Record, Row]) collectWrites() {
-	stored := map[*Row]*recordChange[Record, Row]{} // by the row that a record leaves, the record that stores it
-	for _, a := range b.list {
-		if a.refused() {
-			continue
-		}
-		switch {
-		case a.before == nil:
-			a.result.Outcome = domain.ImportCreated
-		case a.changed || a.sideEffect:
-			a.result.Outcome = domain.ImportUpdated
-		default:
-			a.result.Outcome = domain.ImportUnchanged
-		}
-		switch earlier := stored[a.before]; {
-		case earlier != nil: // a.before is the row of an earlier record
-			*earlier.after = *a.after
-			stored[a.after] = earlier
-			continue
-		case a.before == nil:
-			b.inserts = append(b.inserts, a)
-		case a.changed:
-			b.updates = append(b.updates, a)
-		default:
-			continue
-		}
-		stored[a.after] = a
+// archivedField returns the field archived of an exported record: true, or no value if at is nil.
+func archivedField(at *time.Time) domain.Optional[bool] {
+	return domain.Optional[bool]{Given: at != nil, Value: at != nil}
+}
+
+// setEmailKey sets the columns that follow from an email address, if the address changes.
+func setEmailKey(before, email string, key, state **string) {
+	if email != before {
+		*key = db.StoredEmailKey(email)
+	}
+	if domain.EmailKey(email) != domain.EmailKey(before) {
+		*state = nil // the row claims its new key
+	}
+}
+
+// setNameKey sets the key of a name, if the name changes. An unchanged name keeps its key, because a migration may have
+// changed the key to make it unique.
+func setNameKey(before, name string, key *string) {
+	if name != before {
+		*key = domain.SortKey(name)
 	}
 }

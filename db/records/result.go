@@ -13,8 +13,6 @@ import (
 	"partnerapi/domain"
 )
 
-// Imports and exports of results of simulations.
-
 // lateSend bounds how long ago a new mail that was not sent may have been due. A record of an older mail needs an
 // outcome.
 const lateSend = domain.MailCauseLife
@@ -34,33 +32,20 @@ type importedResult struct {
 // the mail is sent when it is due. A change of an existing result causes an event. Neither causes one of the service's
 // own mails (decisions 7.11). An export orders results by user, so that an import computes the score of each user once
 // or twice.
-var Results Kind = &kind[domain.ResultRecord, importedResult]{
+var Results = declare[results](kind[domain.ResultRecord, importedResult]{
 	object: "phishing_result", partner: ofPartner("r"), order: "r.client_id, r.user_id, r.sent_at, r.id",
-	extendExport: func(q *bun.SelectQuery) {
-		q.ColumnExpr("t.own AS template_own, t.name AS template_name, t.language AS template_language").
-			Join("JOIN phishing_templates AS t ON t.id = r.template_id")
-	},
-	adjustRecord: func(r *importedResult, out *domain.ResultRecord) error {
-		if !r.TemplateOwn {
-			out.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{}
-			out.TemplateName = domain.Give(domain.TemplateName{Name: r.TemplateName, Language: r.TemplateLanguage})
-		}
-		return nil
-	},
-	begin:      beginResults,
-	afterStore: addResultEffects,
+})
+
+type results struct {
+	batch[domain.ResultRecord, importedResult]
+	templates map[domain.TemplateName]domain.TemplateID // those that records name
 }
 
-type (
-	importingResults = recordBatch[domain.ResultRecord, importedResult]
-	appliedResult    = recordChange[domain.ResultRecord, importedResult]
-)
-
-// beginResults locks the mails of existing results in the outbox, the results, and the users of all records, also if
-// their clients are archived. It sets finish of the kind.
-func beginResults(ctx context.Context, b *importingResults) error {
+// lock locks the mails of existing results in the outbox, the results, and the users of all records, also if their
+// clients are archived. It also looks for the templates that records name.
+func (b *results) lock(ctx context.Context) error {
 	b.NoMail() // they are history
-	rows, err := lockResults(ctx, b)
+	rows, err := b.lockResults(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,28 +57,14 @@ func beginResults(ctx context.Context, b *importingResults) error {
 	if _, err := b.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", users)); err != nil {
 		return err
 	}
-
-	var names []domain.TemplateName
-	for _, a := range b.list {
-		if a.record.TemplateName.Given {
-			names = append(names, a.record.TemplateName.Value)
-		}
-	}
-	templateIDs, err := templatesByName(ctx, b.Change, names)
-	b.kind.finish = func(b *importingResults, a *appliedResult) error {
-		if err := finishTemplate(a, templateIDs); err != nil {
-			return err
-		}
-		return finishResult(b, a)
-	}
-	return err
+	return b.findTemplates(ctx)
 }
 
 // lockResults locks the mails of existing results in the outbox and the results, and returns the results. A first query
 // looks whether any exist, because in a first import none do.
-func lockResults(ctx context.Context, b *importingResults) ([]importedResult, error) {
+func (b *results) lockResults(ctx context.Context) ([]importedResult, error) {
 	ids, err := pg.All[domain.ResultID](ctx, b, "look for results", pg.SQL(
-		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", b.ids()))
+		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", idsOf(b.list)))
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -109,57 +80,39 @@ func lockResults(ctx context.Context, b *importingResults) ([]importedResult, er
 		Apply(pg.Where("r.id = ANY(?::uuid[])", pg.IDs(ids))).OrderExpr("r.id").For("NO KEY UPDATE"))
 }
 
-// namedTemplate is an imported template with its name and language.
-type namedTemplate struct {
-	ID       domain.TemplateID
-	Name     string
-	Language domain.Language
-}
-
-// templatesByName returns the imported templates with names and languages. Those that do not exist are left out.
-func templatesByName(
-	ctx context.Context, c *db.Change, list []domain.TemplateName,
-) (map[domain.TemplateName]domain.TemplateID, error) {
-	if len(list) == 0 {
-		return nil, nil
+// findTemplates sets templates. Those that do not exist are left out.
+func (b *results) findTemplates(ctx context.Context) error {
+	var names, languages []string
+	for _, a := range b.list {
+		if name := a.in.TemplateName; name.Given {
+			names, languages = append(names, name.Value.Name), append(languages, string(name.Value.Language))
+		}
 	}
-	names, languages := make([]string, len(list)), make([]string, len(list))
-	for i, n := range list {
-		names[i], languages[i] = n.Name, string(n.Language)
+	if len(names) == 0 {
+		return nil
 	}
-	rows, err := pg.All[namedTemplate](ctx, c, "look for templates by name", pg.SQL(`
+	type template struct {
+		ID domain.TemplateID
+		domain.TemplateName
+	}
+	rows, err := pg.All[template](ctx, b, "look for templates by name", pg.SQL(`
 		SELECT id, name, language FROM phishing_templates
 		WHERE NOT own AND (name, language) IN (SELECT * FROM unnest(?::text[], ?::text[]))`, names, languages))
-	return pg.Index(rows, func(t *namedTemplate) (domain.TemplateName, domain.TemplateID) {
-		return domain.TemplateName{Name: t.Name, Language: t.Language}, t.ID
-	}), err
+	b.templates = pg.Index(rows, func(t *template) (domain.TemplateName, domain.TemplateID) { return t.TemplateName, t.ID })
+	return err
 }
 
-// finishTemplate sets the template that a record names. It returns an error if there is no such template, if the record
-// changes the template of an existing result, or if a new result has none.
-func finishTemplate(a *appliedResult, templateIDs map[domain.TemplateName]domain.TemplateID) error {
-	if in := a.record.TemplateName; in.Given {
-		template, found := templateIDs[in.Value]
-		switch {
-		case !found:
-			return fmt.Errorf("template_name: there is no imported template %q in %s%s",
-				in.Value.Name, in.Value.Language, importFirst)
-		case a.before != nil && template != a.before.Template:
-			return cannotChange("template")
-		}
-		a.after.Template = template
-	}
-	if a.after.Template.IsZero() {
-		return missing("template")
-	}
-	return nil
+func (b *results) create(in *domain.ResultRecord, r *importedResult) {
+	r.ID, r.ClientID, r.CreatedAt, r.UpdatedAt = in.ID.ID, b.found.find(in.User.Value).ClientID, b.At, b.At
 }
 
-// finishResult sets the columns that follow from the record's times, such as the status. It returns an error for an
-// impossible result, and for a record that would undo a step.
-func finishResult(b *importingResults, a *appliedResult) error {
-	in, r := a.record, a.after
-	if a.before != nil && a.before.SentAt != nil && in.SentAt.Given && !r.SentAt.Equal(*a.before.SentAt) {
+// apply sets the columns that follow from the record's times, such as the status. It returns an error for an impossible
+// result, and for a record that would undo a step.
+func (b *results) apply(in *domain.ResultRecord, before, r *importedResult) error {
+	if err := b.setTemplate(in, before, r); err != nil {
+		return err
+	}
+	if before != nil && before.SentAt != nil && in.SentAt.Given && !r.SentAt.Equal(*before.SentAt) {
 		return cannotChange("sent_at")
 	}
 	if in.AutomatedReason.Given {
@@ -171,17 +124,38 @@ func finishResult(b *importingResults, a *appliedResult) error {
 	if r.Reported && r.ReportedAt == nil {
 		r.ReportedAt = r.SentAt // scores need the time of a report
 	}
-	if a.before == nil {
+	if before == nil {
 		if err := setResultTimes(in, r, b.At); err != nil {
 			return err
 		}
 	}
 
 	r.Status = statusOf(&r.Result)
-	if err := checkResult(&r.Result, b.At); err != nil || a.before == nil {
+	b.touch(before, r, &r.UpdatedAt)
+	if err := checkResult(&r.Result, b.At); err != nil || before == nil {
 		return err
 	}
-	return checkProgress(&a.before.Result, &r.Result)
+	return checkProgress(&before.Result, &r.Result)
+}
+
+// setTemplate sets the template that a record names. It returns an error if there is no such template, if the record
+// changes the template of an existing result, or if a new result has none.
+func (b *results) setTemplate(in *domain.ResultRecord, before, r *importedResult) error {
+	if name := in.TemplateName; name.Given {
+		template, found := b.templates[name.Value]
+		switch {
+		case !found:
+			return fmt.Errorf("template_name: there is no imported template %q in %s%s",
+				name.Value.Name, name.Value.Language, importFirst)
+		case before != nil && template != before.Template:
+			return cannotChange("template")
+		}
+		r.Template = template
+	}
+	if r.Template.IsZero() {
+		return missing("template")
+	}
+	return nil
 }
 
 // setResultTimes sets the send time and the creation time of a new result, if its record leaves them out. The send time
@@ -278,10 +252,10 @@ func checkProgress(before, after *domain.Result) error {
 	return nil
 }
 
-// addResultEffects adds the effects of new and changed results to the change, and counts the uses of templates. Events
-// are only of changed results, of clients that are not archived. It puts the mails of scheduled results into the
-// outbox, and deletes the mails of results that are no longer scheduled.
-func addResultEffects(ctx context.Context, b *importingResults) error {
+// follow adds the effects of new and changed results to the change, and counts the uses of templates. Events are
+// only of changed results, of clients that are not archived. It puts the mails of scheduled results into the outbox, and
+// deletes the mails of results that are no longer scheduled.
+func (b *results) follow(ctx context.Context) error {
 	if len(b.inserts)+len(b.updates) == 0 {
 		return nil
 	}
@@ -321,8 +295,8 @@ func addResultEffects(ctx context.Context, b *importingResults) error {
 }
 
 // resultChanges returns the results before and after their records.
-func resultChanges(list []*appliedResult) []db.ResultChange {
-	return pg.MapRows(list, func(a **appliedResult) db.ResultChange {
+func resultChanges(list []*change[domain.ResultRecord, importedResult]) []db.ResultChange {
+	return pg.MapRows(list, func(a **change[domain.ResultRecord, importedResult]) db.ResultChange {
 		before := domain.OrZero((*a).before)
 		return db.ResultChange{Client: (*a).after.ClientID, Before: before.Result, After: (*a).after.Result}
 	})
@@ -341,4 +315,19 @@ func queueMails(ctx context.Context, c *db.Change, waiting []db.ResultChange) er
 		SELECT client_id, id, ?0, 2 AS urgency, due_at FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS r (client_id, id, due_at)
 		ON CONFLICT (client_id, id) DO UPDATE SET due_at = excluded.due_at WHERE outbox.lease IS NULL`,
 		db.SimulatedMail, pg.IDs(clients), pg.IDs(ids), due))
+}
+
+// extend selects the template.
+func (b *results) extend(q *bun.SelectQuery) {
+	q.ColumnExpr("t.own AS template_own, t.name AS template_name, t.language AS template_language").
+		Join("JOIN phishing_templates AS t ON t.id = r.template_id")
+}
+
+// complete replaces an imported template by its name and language.
+func (b *results) complete(r *importedResult, out *domain.ResultRecord) error {
+	if !r.TemplateOwn {
+		out.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{}
+		out.TemplateName = domain.Give(domain.TemplateName{Name: r.TemplateName, Language: r.TemplateLanguage})
+	}
+	return nil
 }

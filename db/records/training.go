@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
-
-// Imports and exports of training: the rounds of courses that users were assigned.
 
 // importedTraining is a row of assignments.
 type importedTraining struct {
@@ -53,151 +50,108 @@ func (r *importedTraining) key() trainingKey { return trainingKey{r.UserID, r.Co
 // Training is the kind of rounds of courses that users were assigned. An import of users and framework assignments
 // makes those that follow from programs and frameworks; a record changes such a round, or adds another. It causes no
 // event and no mail. A round begins once the round before it is completed.
-var Training Kind = &kind[domain.TrainingRecord, importedTraining]{
+var Training = declare[training](kind[domain.TrainingRecord, importedTraining]{
 	object: "training_assignment", partner: ofPartner("a"), order: "a.client_id, a.user_id, a.course_id, a.round",
-	columns:      "md5(a.user_id || '/' || a.course_id || '/' || a.round)::uuid AS id",
-	adjustRecord: adjustTraining,
-	key: func(r *domain.TrainingRecord) any {
-		return trainingKey{r.User.Value.ID, r.Course.Value.ID, r.Round.Or(1)}
-	},
-	begin: beginTraining,
-	setDefaults: func(r *importedTraining) {
-		r.Round, r.Direct, r.Frameworks = 1, true, []domain.FrameworkAssignmentID{}
-	},
-	finish: finishTraining, prepare: placeTraining, afterStore: addTrainingEffects,
+	columns: "md5(a.user_id || '/' || a.course_id || '/' || a.round)::uuid AS id",
+})
+
+type training struct {
+	batch[domain.TrainingRecord, importedTraining]
 }
 
-type (
-	importingTraining = recordBatch[domain.TrainingRecord, importedTraining]
-	appliedTraining   = recordChange[domain.TrainingRecord, importedTraining]
-)
-
-// adjustTraining sets the reasons of an exported record, and leaves out a first round's number.
-func adjustTraining(r *importedTraining, out *domain.TrainingRecord) error {
-	if r.Round == 1 {
-		out.Round = domain.Optional[int]{}
-	}
-	reasons := []domain.TrainingReason{}
-	if r.FromProgram {
-		reasons = append(reasons, domain.TrainingReason{Program: true})
-	}
-	if r.Direct {
-		reasons = append(reasons, domain.TrainingReason{Direct: true})
-	}
-	for _, id := range sortedUnique(slices.Clone(r.Frameworks)) {
-		reasons = append(reasons, domain.TrainingReason{Framework: domain.RefTo(id)})
-	}
-	out.Reasons = domain.Give(reasons)
-	return nil
-}
-
-// beginTraining locks the users, and all rounds of the courses that the records name.
-func beginTraining(ctx context.Context, b *importingTraining) error {
+// lock locks the users, and all rounds of the courses that the records name.
+func (b *training) lock(ctx context.Context) error {
 	if _, err := b.LockUserKeys(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.found.ids(domain.UserID{}.Prefix()))); err != nil {
 		return err
 	}
-	var clients []domain.ClientID
-	var users []domain.UserID
-	var courses []domain.CourseID
-	for _, a := range b.list {
-		user := b.found.find(a.record.User.Value)
-		if user == nil { // check refuses the record
-			continue
-		}
-		clients, users = append(clients, user.ClientID), append(users, a.record.User.Value.ID)
-		courses = append(courses, a.record.Course.Value.ID)
-	}
-	rows, err := pg.All[importedTraining](ctx, b, "lock training", pg.SQL(`
-		SELECT `+pg.Columns[importedTraining]()+` FROM (
-			SELECT DISTINCT * FROM unnest(?::uuid[], ?::uuid[], ?::uuid[]) AS k (client_id, user_id, course_id) ORDER BY 1, 2, 3
-		) AS l CROSS JOIN LATERAL (
-			SELECT * FROM assignments
-			WHERE client_id = l.client_id AND user_id = l.user_id AND course_id = l.course_id
-			ORDER BY round FOR NO KEY UPDATE
-		) AS a`, pg.IDs(clients), pg.IDs(users), pg.IDs(courses)))
-	b.keep(rows)
-	return err
+	return lockHistory(ctx, &b.batch, "course_id", "uuid", func(in *domain.TrainingRecord) (domain.UserID, [16]byte) {
+		return in.User.Value.ID, in.Course.Value.ID
+	})
 }
 
-// finishTraining sets the reasons and what follows from the times of a round. It returns an error for a round that
-// contradicts the rounds before and after it.
-func finishTraining(b *importingTraining, a *appliedTraining) error {
-	row := a.after
+func (b *training) key(in *domain.TrainingRecord) any {
+	return trainingKey{in.User.Value.ID, in.Course.Value.ID, in.Round.Or(1)}
+}
+
+func (b *training) create(in *domain.TrainingRecord, row *importedTraining) {
+	row.ClientID, row.GivenAt = b.found.find(in.User.Value).ClientID, &b.At
+	row.Round, row.Direct, row.Frameworks = 1, true, []domain.FrameworkAssignmentID{}
+}
+
+// apply sets the reasons and what follows from the times of a round. It returns an error for a round that contradicts
+// the rounds before and after it.
+func (b *training) apply(in *domain.TrainingRecord, before, row *importedTraining) error {
 	if row.DueOn.Before(domain.DateOf(time.Unix(0, 0))) {
 		return errors.New("due_on must not be before 1970")
 	}
-	if err := setReasons(b, a); err != nil {
+	if err := b.setReasons(in, row); err != nil {
 		return err
 	}
-	if err := checkRounds(b, a); err != nil {
+	if err := b.checkRounds(row); err != nil {
 		return err
 	}
-	if a.before == nil || row.DueOn != a.before.DueOn {
+	if before == nil || row.DueOn != before.DueOn {
 		row.OverdueNoted = row.DueOn.Before(domain.DateOf(b.At)) // no event says so
 	}
-	switch {
-	case a.before == nil:
-		row.GivenAt = &b.At
-	case !reflect.DeepEqual(a.before, row):
-		at := domain.Later(domain.OrZero(row.ChangedAt), b.At)
-		row.ChangedAt = &at
+	if changed(before, row) {
+		row.ChangedAt = new(domain.Later(domain.OrZero(row.ChangedAt), b.At))
 	}
 	return nil
 }
 
 // setReasons sets the reasons that a record gives. It returns an error for a framework assignment that the client does
 // not have.
-func setReasons(b *importingTraining, a *appliedTraining) error {
-	if !a.record.Reasons.Given {
+func (b *training) setReasons(in *domain.TrainingRecord, row *importedTraining) error {
+	if !in.Reasons.Given {
 		return nil
 	}
 	program, direct, frameworks := false, false, []domain.FrameworkAssignmentID{}
-	for n, r := range a.record.Reasons.Value {
+	for n, r := range in.Reasons.Value {
 		switch {
 		case r.Program:
 			program = true
 		case r.Direct:
 			direct = true
-		case !b.found.find(r.Framework).isOf(a.after.ClientID):
+		case !b.found.find(r.Framework).isOf(row.ClientID):
 			return fmt.Errorf("reasons[%d]: %s of the client", n, domain.NoSuchObject(r.Framework.Noun()))
 		default:
 			frameworks = append(frameworks, r.Framework.ID)
 		}
 	}
-	a.after.FromProgram, a.after.Direct = program, direct
+	row.FromProgram, row.Direct = program, direct
 	frameworks = sortedUnique(frameworks)
-	if !slices.Equal(frameworks, sortedUnique(slices.Clone(a.after.Frameworks))) {
-		a.after.Frameworks = frameworks
+	if !slices.Equal(frameworks, sortedUnique(slices.Clone(row.Frameworks))) {
+		row.Frameworks = frameworks
 	}
 	return nil
 }
 
 // checkRounds returns an error if the round before a round is not completed, or if a round that is open has another
 // after it. In the first case the error is a clashError: a later line may complete that round.
-func checkRounds(b *importingTraining, a *appliedTraining) error {
-	before, after := a.after.key(), a.after.key()
+func (b *training) checkRounds(row *importedTraining) error {
+	before, after := row.key(), row.key()
 	before.round--
 	after.round++
 	switch earlier := b.byKey[before]; {
 	case before.round > 0 && (earlier == nil || earlier.CompletedAt == nil):
 		return clashError(fmt.Sprintf("round: the user has not completed round %d of the course", before.round))
-	case b.byKey[after] != nil && a.after.CompletedAt == nil:
+	case b.byKey[after] != nil && row.CompletedAt == nil:
 		return fmt.Errorf("completed_at is required: round %d of the course follows", after.round)
 	}
 	return nil
 }
 
-// placeTraining sets the positions of new rounds whose records have none: that of the round before, that of the program,
+// store first sets the positions of new rounds whose records have none: that of the round before, that of the program,
 // or the end of the user's list.
-func placeTraining(ctx context.Context, b *importingTraining) error {
+func (b *training) store(ctx context.Context) error {
 	var placed []*importedTraining
-	for _, a := range b.list {
-		if !a.refused() && a.after.Position == 0 {
+	for _, a := range b.inserts {
+		if a.after.Position == 0 {
 			placed = append(placed, a.after)
 		}
 	}
 	if len(placed) == 0 {
-		return nil
+		return b.batch.store(ctx)
 	}
 	positions, err := pg.All[int](ctx, b, "find the positions of courses", pg.SQL(`
 		SELECT coalesce(
@@ -217,12 +171,12 @@ func placeTraining(ctx context.Context, b *importingTraining) error {
 	for i, r := range placed {
 		r.Position = positions[i]
 	}
-	return nil
+	return b.batch.store(ctx)
 }
 
-// addTrainingEffects marks rounds that others follow as superseded, and the courses after new and moved ones as changed,
-// since their places in the list change. It recomputes the scores and the next due courses of the users.
-func addTrainingEffects(ctx context.Context, b *importingTraining) error {
+// follow marks rounds that others follow as superseded, and the courses after new and moved ones as changed, since
+// their places in the list change. It recomputes the scores and the next due courses of the users.
+func (b *training) follow(ctx context.Context) error {
 	var moved []importedTraining
 	for _, a := range slices.Concat(b.inserts, b.updates) {
 		user := domain.UserKey{Client: a.after.ClientID, User: a.after.UserID}
@@ -254,4 +208,23 @@ func addTrainingEffects(ctx context.Context, b *importingTraining) error {
 		) AS n
 		WHERE a.client_id = n.client_id AND a.user_id = n.user_id AND (a.position, a.course_id) > (n.position, n.course_id)
 			AND a.given_at IS DISTINCT FROM ?1`, list, b.At))
+}
+
+// complete sets the reasons of an exported record, and leaves out a first round's number.
+func (b *training) complete(row *importedTraining, out *domain.TrainingRecord) error {
+	if row.Round == 1 {
+		out.Round = domain.Optional[int]{}
+	}
+	reasons := []domain.TrainingReason{}
+	if row.FromProgram {
+		reasons = append(reasons, domain.TrainingReason{Program: true})
+	}
+	if row.Direct {
+		reasons = append(reasons, domain.TrainingReason{Direct: true})
+	}
+	for _, id := range sortedUnique(slices.Clone(row.Frameworks)) {
+		reasons = append(reasons, domain.TrainingReason{Framework: domain.RefTo(id)})
+	}
+	out.Reasons = domain.Give(reasons)
+	return nil
 }

@@ -9,57 +9,61 @@ import (
 	"partnerapi/domain"
 )
 
-// Imports and exports of users.
-
 // Users is the kind of users. It ignores the collections that records name: Memberships imports these. New users are
 // enrolled as of their creation; courses past their due date are overdue, without an event. The role of a record
 // becomes an override unless the source is a directory, or the record gives the overrides, as that of an export does.
-var Users Kind = &kind[domain.UserRecord, db.UserRow]{
+var Users = declare[users](kind[domain.UserRecord, db.UserRow]{
 	object: "user", partner: ofPartner("u"), order: "u.client_id, u.created_at, u.id", audiences: db.SharedAudiences,
-	adjustRecord: func(r *db.UserRow, out *domain.UserRecord) error {
-		out.Overrides = domain.Give(texts[domain.Override](r.Overrides))
-		return nil
-	},
-	begin: func(ctx context.Context, b *importingUsers) error {
-		rows, err := b.LockUserRows(ctx, pg.SQL("u.id = ANY(?::uuid[])", b.ids()))
-		b.keep(rows)
-		return err
-	},
-	setDefaults: func(r *db.UserRow) {
-		r.Status, r.Language, r.Source, r.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
-	},
-	finish: finishUser,
-	names: emailNames(
-		func(r *db.UserRow) *domain.ClientID { return &r.Client }, func(r *db.UserRow) string { return r.Email }),
-	visible: func(before, after *db.UserRow) bool {
-		a, b := before.ToUser(), after.ToUser()
-		return !sameRecord(&a, &b) || !before.CreatedAt.Equal(after.CreatedAt)
-	},
-	afterStore: addUserEffects,
+	unique: uniqueEmail,
+})
+
+type users struct {
+	batch[domain.UserRecord, db.UserRow]
 }
 
-type (
-	importingUsers = recordBatch[domain.UserRecord, db.UserRow]
-	appliedUser    = recordChange[domain.UserRecord, db.UserRow]
-)
+func (b *users) lock(ctx context.Context) error {
+	rows, err := b.LockUserRows(ctx, pg.SQL("u.id = ANY(?::uuid[])", idsOf(b.list)))
+	b.keep(rows)
+	return err
+}
 
-// finishUser checks the group, and sets the overrides, the name key, the role, and a new user's score. A new user
-// without a group is in the Manual group. A role given for a user kept by hand becomes an override, unless the record
-// gives the overrides. The role is classified if the user has none, or if the title, department or email changes and
-// the role is neither given nor an override.
-func finishUser(b *importingUsers, a *appliedUser) error {
-	r, u, old := a.record, a.after, domain.OrZero(a.before)
+func (b *users) create(in *domain.UserRecord, u *db.UserRow) {
+	u.ID, u.CreatedAt, u.UpdatedAt = in.ID.ID, b.At, b.At
+	u.Status, u.Language, u.Source, u.Overrides = domain.Active, domain.English, domain.FromHand, []string{}
+}
+
+// apply checks the group, and sets the overrides, the keys of name and address, the role, and a new user's score. A new
+// user without a group is in the Manual group. updated_at advances if callers can see the change.
+func (b *users) apply(in *domain.UserRecord, before, u *db.UserRow) error {
+	old := domain.OrZero(before)
+	setEmailKey(old.Email, u.Email, &u.EmailKey, &u.EmailState)
 	switch {
-	case r.Group.Given && !b.found.find(r.Group.Value).isOf(u.Client):
-		return noSuch("group", r.Group.Value)
-	case a.before == nil && u.GroupID == nil:
-		u.GroupID = b.found.find(r.Client.Value).ManualGroup
+	case in.Group.Given && !b.found.find(in.Group.Value).isOf(u.Client):
+		return noSuch("group", in.Group.Value)
+	case before == nil && u.GroupID == nil:
+		u.GroupID = b.found.find(in.Client.Value).ManualGroup
 	}
 	if u.FirstName != old.FirstName || u.LastName != old.LastName {
 		u.NameKey = domain.SortKey(domain.FullName(u.FirstName, u.LastName))
 	}
+	setRole(in, &old, u)
+	switch {
+	case before == nil:
+		u.Score = u.Role.Baseline()
+	case changed(before, u):
+		if a, b := before.ToUser(), u.ToUser(); sameRecord(&a, &b) && before.CreatedAt.Equal(u.CreatedAt) {
+			return nil
+		}
+		u.UpdatedAt = domain.Later(u.UpdatedAt, b.At)
+	}
+	return nil
+}
 
-	if overrides := texts[string](r.Overrides.Value); r.Overrides.Given && !slices.Equal(overrides, u.Overrides) {
+// setRole sets the overrides and the role. A role given for a user kept by hand becomes an override, unless the record
+// gives the overrides. The role is classified if the user has none, or if the title, department or email changes and
+// the role is neither given nor an override.
+func setRole(in *domain.UserRecord, old, u *db.UserRow) {
+	if overrides := texts[string](in.Overrides.Value); in.Overrides.Given && !slices.Equal(overrides, u.Overrides) {
 		u.Overrides = overrides
 	}
 	byHand := u.Source == domain.FromHand || u.Source == domain.FromAPI
@@ -67,15 +71,11 @@ func finishUser(b *importingUsers, a *appliedUser) error {
 	basisChanged := old.Email != u.Email || domain.OrZero(old.JobTitle) != domain.OrZero(u.JobTitle) ||
 		domain.OrZero(old.Department) != domain.OrZero(u.Department)
 	switch {
-	case r.Role.Given && byHand && !r.Overrides.Given && !overridden:
+	case in.Role.Given && byHand && !in.Overrides.Given && !overridden:
 		u.Overrides = append(slices.Clone(u.Overrides), "role")
-	case u.Role == "", !r.Role.Given && !overridden && basisChanged:
+	case u.Role == "", !in.Role.Given && !overridden && basisChanged:
 		u.Role = domain.ClassifyRole(domain.OrZero(u.JobTitle), domain.OrZero(u.Department), u.Email)
 	}
-	if a.before == nil {
-		u.Score = u.Role.Baseline()
-	}
-	return nil
 }
 
 // texts converts strings to another string type.
@@ -89,9 +89,13 @@ func sameRecord(a, b *domain.User) bool {
 	return a.SameShown(b) && a.Email == b.Email && a.Source == b.Source && a.SameGroup(b)
 }
 
-// addUserEffects adds the effects of new and changed users to the change, and enrols the new users. Events are written
-// only for changed users of clients that are not archived.
-func addUserEffects(ctx context.Context, b *importingUsers) error {
+func (b *users) nameOf(u *db.UserRow) (name, string) {
+	return name{u.Client.UUID(), domain.EmailKey(u.Email)}, u.Email
+}
+
+// follow adds the effects of new and changed users to the change, and enrols the new users. Events are written only
+// for changed users of clients that are not archived.
+func (b *users) follow(ctx context.Context) error {
 	created := make([]domain.UserKey, len(b.inserts))
 	for i, a := range b.inserts {
 		u := a.after.ToUser()
@@ -100,8 +104,8 @@ func addUserEffects(ctx context.Context, b *importingUsers) error {
 	}
 	b.UsersLocked(created...) // by their insertion
 
-	clients := pg.MapRows(b.updates, func(a **appliedUser) domain.ClientID { return (*a).after.Client })
-	archived, err := archivedClients(ctx, b.Change, clients)
+	updated := rowsAfter(b.updates)
+	archived, err := archivedClients(ctx, b.Change, pg.MapRows(updated, func(u *db.UserRow) domain.ClientID { return u.Client }))
 	if err != nil {
 		return err
 	}
@@ -113,4 +117,9 @@ func addUserEffects(ctx context.Context, b *importingUsers) error {
 		}
 	}
 	return b.EnrolSince(ctx, created)
+}
+
+func (b *users) complete(u *db.UserRow, out *domain.UserRecord) error {
+	out.Overrides = domain.Give(texts[domain.Override](u.Overrides))
+	return nil
 }
