@@ -41,7 +41,7 @@ func fieldsOf(record, row reflect.Type) (fields []field) {
 		}
 		for _, column := range []string{f.Tag.Get("row"), f.Name, f.Name + "ID"} { // the first of a fitting type
 			to, ok := row.FieldByName(column)
-			if ok && in.column == nil && plainType(pointee(value.Type)).ConvertibleTo(pointee(to.Type)) {
+			if ok && in.column == nil && plainType(value.Type).ConvertibleTo(plainType(to.Type)) {
 				in.column, in.computed = to.Index, strings.Contains(to.Tag.Get("bun"), "scanonly")
 			}
 		}
@@ -50,28 +50,52 @@ func fieldsOf(record, row reflect.Type) (fields []field) {
 	return fields
 }
 
-// plainType returns the type of the only field, an exported one, of a struct like domain.Time and domain.Ref, and
-// otherwise t.
+// plainType returns the type of the values of a field or column: t without a pointer, and of a struct like domain.Time
+// and domain.Ref the type of its only field, an exported one.
 func plainType(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	if t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).IsExported() {
 		return t.Field(0).Type
 	}
 	return t
 }
 
-// plain returns a field's value as a row has it: the only field of a struct like domain.Time, or else the value.
-func plain(value reflect.Value) reflect.Value {
-	if value.IsValid() && plainType(value.Type()) != value.Type() {
-		return value.Field(0)
+// plain returns the value of a field or column, of its plainType: the zero Value for a nil pointer, which is null.
+func plain(v reflect.Value) reflect.Value {
+	v = reflect.Indirect(v)
+	if v.IsValid() && plainType(v.Type()) != v.Type() {
+		return v.Field(0)
 	}
-	return value
+	return v
 }
 
-func pointee(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
+// set sets a field or column to a plain value.
+func set(to, value reflect.Value) {
+	if !value.IsValid() {
+		to.SetZero()
+		return
 	}
-	return t
+	if to.Kind() == reflect.Pointer {
+		to.Set(reflect.New(to.Type().Elem()))
+	}
+	to = plain(to)
+	to.Set(value.Convert(to.Type()))
+}
+
+// differs reports whether a column differs from a plain value. Null equals the zero value of a column that is no pointer.
+func differs(column, value reflect.Value) bool {
+	if !value.IsValid() {
+		return !column.IsZero()
+	}
+	if column = plain(column); !column.IsValid() {
+		return true
+	}
+	if at, ok := value.Interface().(time.Time); ok {
+		return !at.Equal(column.Interface().(time.Time))
+	}
+	return !reflect.DeepEqual(column.Interface(), value.Convert(column.Type()).Interface())
 }
 
 // optional returns the field in an addressable record.
@@ -79,49 +103,34 @@ func (f *field) optional(record reflect.Value) domain.AnyOptional {
 	return record.Field(f.index).Addr().Interface().(domain.AnyOptional)
 }
 
-// value returns the field's value in an addressable record. It is the zero Value if the field is null or left out.
-// given is false if it is left out.
-func (f *field) value(record reflect.Value) (value reflect.Value, given bool) {
-	optional := f.optional(record)
-	if optional.IsZero() { // left out
-		return reflect.Value{}, false
+// value returns the field's value in an addressable record, a pointer if it may be null. It is the zero Value if the
+// field is left out.
+func (f *field) value(record reflect.Value) reflect.Value {
+	if optional := f.optional(record); !optional.IsZero() {
+		return reflect.ValueOf(optional.Pointer()).Elem()
 	}
-	value = reflect.ValueOf(optional.Pointer()).Elem()
-	return reflect.Indirect(value), true // Indirect of a nil pointer, which is null, is the zero Value
+	return reflect.Value{}
 }
 
 // checkFields returns an error if a record lacks a field that a new object requires, or changes a fixed field of an
 // existing object. Of fixed fields, those that are null or left out do not count. before is nil for a new object.
 func checkFields[Record, Row any](fields []field, record *Record, before *Row) error {
-	in := reflect.ValueOf(record).Elem()
 	for i := range fields {
 		f := &fields[i]
-		value, given := f.value(in)
+		value := f.value(reflect.ValueOf(record).Elem())
 		switch {
-		case before == nil && f.required && !given:
-			return missing(f.name)
-		case before != nil && f.fixed && f.column != nil && value.IsValid() &&
-			differs(reflect.ValueOf(before).Elem().FieldByIndex(f.column), plain(value)):
-			return cannotChange(f.name)
+		case before == nil:
+			if f.required && !value.IsValid() {
+				return missing(f.name)
+			}
+		case f.fixed && f.column != nil && value.IsValid():
+			column := reflect.ValueOf(before).Elem().FieldByIndex(f.column)
+			if value = plain(value); value.IsValid() && differs(column, value) {
+				return cannotChange(f.name)
+			}
 		}
 	}
 	return nil
-}
-
-// differs reports whether a column, which may be a pointer, differs from value. The zero Value, which is null, equals a
-// nil pointer, and the zero value of a column that is no pointer.
-func differs(column, value reflect.Value) bool {
-	switch {
-	case !value.IsValid():
-		return !column.IsZero()
-	case column.Kind() == reflect.Pointer && column.IsNil():
-		return true
-	}
-	column = reflect.Indirect(column)
-	if at, ok := value.Interface().(time.Time); ok {
-		return !at.Equal(column.Interface().(time.Time))
-	}
-	return !reflect.DeepEqual(column.Interface(), value.Convert(column.Type()).Interface())
 }
 
 // applyFields sets the columns of a row to the given values of its record. It does not touch a column that is already
@@ -133,18 +142,9 @@ func applyFields[Record, Row any](fields []field, record *Record, row *Row) {
 		if f.column == nil || f.computed {
 			continue
 		}
-		value, given := f.value(in)
-		column := target.FieldByIndex(f.column)
-		switch value = plain(value); {
-		case !given || !differs(column, value): // keep the column
-		case !value.IsValid():
-			column.SetZero()
-		case column.Kind() == reflect.Pointer:
-			pointer := reflect.New(column.Type().Elem())
-			pointer.Elem().Set(value.Convert(pointer.Type().Elem()))
-			column.Set(pointer)
-		default:
-			column.Set(value.Convert(column.Type()))
+		value, column := f.value(in), target.FieldByIndex(f.column)
+		if value.IsValid() && differs(column, plain(value)) {
+			set(column, plain(value))
 		}
 	}
 }
@@ -154,25 +154,16 @@ func applyFields[Record, Row any](fields []field, record *Record, row *Row) {
 func recordOf[Record, Row any](fields []field, row *Row) *Record {
 	record := new(Record)
 	target, source := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
-	id := target.FieldByName("ID").Field(0) // of a domain.Ref
-	id.Set(source.FieldByName("ID").Convert(id.Type()))
-
+	set(target.FieldByName("ID"), source.FieldByName("ID"))
 	for i := range fields {
 		f := &fields[i]
 		if f.column == nil {
 			continue
 		}
 		column := source.FieldByIndex(f.column)
-		if f.omitZero && column.IsZero() || column.Kind() == reflect.Pointer && column.IsNil() {
-			continue
+		if value := plain(column); value.IsValid() && !(f.omitZero && column.IsZero()) {
+			set(reflect.ValueOf(f.optional(target).MarkGiven()).Elem(), value)
 		}
-		value := reflect.ValueOf(f.optional(target).MarkGiven()).Elem()
-		if value.Kind() == reflect.Pointer {
-			value.Set(reflect.New(value.Type().Elem()))
-			value = value.Elem()
-		}
-		value = plain(value)
-		value.Set(reflect.Indirect(column).Convert(value.Type()))
 	}
 	return record
 }

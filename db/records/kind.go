@@ -287,7 +287,7 @@ func (b *batch[Record, Row]) check(in *Record, before *Row) error {
 		return err
 	}
 	for _, f := range b.kind.fields {
-		value, _ := f.value(reflect.ValueOf(in).Elem())
+		value := f.value(reflect.ValueOf(in).Elem())
 		if !value.IsValid() {
 			continue
 		}
