@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/uptrace/bun"
 
@@ -138,22 +137,11 @@ func (b *collections) complete(row *importedCollection, out *domain.CollectionRe
 	if row.CreatedBy == domain.ByDashboard {
 		out.CreatedBy = domain.Optional[domain.Creator]{}
 	}
-	var list []struct {
-		User    string     `json:"user"`
-		AddedAt *time.Time `json:"added_at"`
-	}
+	type object domain.MemberRecord // without its UnmarshalText, which makes JSON expect an id only
+	var list []object
 	if err := json.Unmarshal([]byte(row.Members), &list); err != nil {
 		return fmt.Errorf("read the members of a collection: %w", err)
 	}
-	members := make([]domain.MemberRecord, len(list))
-	for i, m := range list {
-		if err := members[i].UnmarshalText([]byte(m.User)); err != nil {
-			return err
-		}
-		if m.AddedAt != nil {
-			members[i].AddedAt = &domain.Time{Time: *m.AddedAt}
-		}
-	}
-	out.Members = domain.Give(members)
+	out.Members = domain.Give(pg.MapRows(list, func(m *object) domain.MemberRecord { return domain.MemberRecord(*m) }))
 	return nil
 }

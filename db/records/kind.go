@@ -174,7 +174,7 @@ func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, list []any) ([
 func (b *batch[Record, Row]) run(ctx context.Context) error {
 	for _, a := range b.list {
 		for _, f := range b.kind.fields {
-			b.found.wantAll(reflect.ValueOf(a.in).Elem().Field(f.index))
+			b.found.wantAll(f.value(reflect.ValueOf(a.in).Elem()))
 		}
 	}
 	if b.kind.audiences != "" {

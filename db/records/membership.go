@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"iter"
+	"reflect"
 	"time"
 
 	"partnerapi/db"
@@ -29,18 +30,16 @@ func (memberships) Import(ctx context.Context, d *db.DB, batch []any) ([]domain.
 
 // importMemberships imports a batch in one transaction, and sets the results.
 func importMemberships(ctx context.Context, c *db.Change, batch []any, results []domain.ImportResult) error {
-	users, found := make([]domain.UserID, len(batch)), objects{}
-	for i, record := range batch {
+	found := objects{}
+	for _, record := range batch {
 		r := record.(*domain.UserRecord)
-		users[i] = r.ID.ID
 		found.want(r.ID)
-		for _, k := range r.CollectionIDs.Value {
-			found.want(k)
-		}
+		found.wantAll(reflect.ValueOf(&r.CollectionIDs).Elem())
 	}
 	// This lock also prevents the deletion of collections of these clients.
 	err := c.LockAudiencesWhere(ctx, db.SharedAudiences, pg.SQL(
-		"(SELECT DISTINCT client_id AS id FROM users WHERE id = ANY(?::uuid[])) AS l", pg.IDs(users)))
+		"(SELECT DISTINCT client_id AS id FROM users WHERE id = ANY(?::uuid[])) AS l",
+		found.ids(domain.UserID{}.Prefix())))
 	if err != nil {
 		return err
 	}
@@ -63,8 +62,8 @@ func importMemberships(ctx context.Context, c *db.Change, batch []any, results [
 	for _, m := range newMembers {
 		joined[m.UserID] = true
 	}
-	for i, user := range users {
-		if joined[user] {
+	for i, record := range batch {
+		if joined[record.(*domain.UserRecord).ID.ID] {
 			results[i].Outcome = domain.ImportUpdated
 		}
 	}
