@@ -126,21 +126,16 @@ func (b *clients) changesMore(in *domain.ClientRecord) bool {
 // follow adjusts the partners' counters of clients that are not archived, sets up new clients, with the default
 // program unless their record has a program, and replaces the programs that change.
 func (b *clients) follow(ctx context.Context) error {
-	for _, a := range b.updates {
-		switch before, after := a.before.ArchivedAt != nil, a.after.ArchivedAt != nil; {
-		case after && !before:
-			b.CountClients(a.after.Partner, -1) // a client never changes its partner
-		case before && !after:
-			b.CountClients(a.after.Partner, 1)
+	for _, a := range slices.Concat(b.inserts, b.updates) {
+		was, is := a.before != nil && a.before.ArchivedAt == nil, a.after.ArchivedAt == nil
+		if was != is {
+			b.CountClients(a.after.Partner, pg.Number(is)-pg.Number(was)) // a client never changes its partner
 		}
 	}
 	var inserted []db.ClientRow
 	var withDefaultProgram []domain.ClientID
 	for _, a := range b.inserts {
 		inserted = append(inserted, a.after.ClientRow)
-		if a.after.ArchivedAt == nil {
-			b.CountClients(a.after.Partner, 1)
-		}
 		if !a.in.Program.Given {
 			withDefaultProgram = append(withDefaultProgram, a.after.ID)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -259,23 +260,19 @@ func (b *results) follow(ctx context.Context) error {
 	if len(b.inserts)+len(b.updates) == 0 {
 		return nil
 	}
-	inserts, updates := resultChanges(b.inserts), resultChanges(b.updates)
-	clients := pg.MapRows(updates, func(r *db.ResultChange) domain.ClientID { return r.Client })
+	updated := rowsAfter(b.updates)
+	clients := pg.MapRows(updated, func(r *importedResult) domain.ClientID { return r.ClientID })
 	archived, err := archivedClients(ctx, b.Change, clients)
 	if err != nil {
 		return err
 	}
 
-	var waiting []db.ResultChange
+	var changes, waiting []db.ResultChange
 	var unscheduled []domain.ResultID
-	for _, r := range inserts {
-		b.ResultChanged(&r, true /* no event */)
-		if r.After.Status == domain.ResultScheduled {
-			waiting = append(waiting, r)
-		}
-	}
-	for _, r := range updates {
-		b.ResultChanged(&r, archived[r.Client] /* no event */)
+	for _, a := range slices.Concat(b.inserts, b.updates) {
+		r := db.ResultChange{Client: a.after.ClientID, Before: domain.OrZero(a.before).Result, After: a.after.Result}
+		b.ResultChanged(&r, a.before == nil || archived[r.Client] /* no event */)
+		changes = append(changes, r)
 		switch {
 		case r.After.Status == domain.ResultScheduled && r.After.SendAt != r.Before.SendAt:
 			waiting = append(waiting, r)
@@ -291,15 +288,7 @@ func (b *results) follow(ctx context.Context) error {
 	if err := queueMails(ctx, b.Change, waiting); err != nil {
 		return err
 	}
-	return b.CountTemplateUses(ctx, append(inserts, updates...))
-}
-
-// resultChanges returns the results before and after their records.
-func resultChanges(list []*change[domain.ResultRecord, importedResult]) []db.ResultChange {
-	return pg.MapRows(list, func(a **change[domain.ResultRecord, importedResult]) db.ResultChange {
-		before := domain.OrZero((*a).before)
-		return db.ResultChange{Client: (*a).after.ClientID, Before: before.Result, After: (*a).after.Result}
-	})
+	return b.CountTemplateUses(ctx, changes)
 }
 
 // queueMails puts the mails of results into the outbox, as not urgent (2), or updates the due times of those that are
