@@ -76,7 +76,7 @@ func (w *waits) wait(ctx context.Context, d time.Duration) error {
 func TestService(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
-	tenant := h.Tenant("Acme")
+	tenant := h.AddPartner("Acme")
 	pauses, keys, broken := waits{}, []string{}, errors.New("the connection broke")
 	through := h.Caller(tenant.Key).HTTP().Transport
 	c, err := client.New(client.Config{

@@ -16,7 +16,7 @@ import (
 )
 
 func (s *school) held() (text string) {
-	s.Get(heldSQL, []any{s.client}, &text)
+	s.Scan(heldSQL, []any{s.client}, &text)
 	return text
 }
 

@@ -22,7 +22,7 @@ func TestAdvanceResults(t *testing.T) {
 		{Result: id, Kind: domain.MailClicked, At: noon},
 	}))
 	var opened, clicked, phished, score, events int
-	w.Get(`SELECT d.opened, d.clicked, u.phished_clicked, u.score, (SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1)
+	w.Scan(`SELECT d.opened, d.clicked, u.phished_clicked, u.score, (SELECT count(*) FROM events WHERE type = 'phishing.result.updated' AND object_id = $1)
 		FROM phishing_days AS d, users AS u WHERE d.client_id = $2 AND d.day = $3 AND u.id = $4`,
 		[]any{id, client, noon.AddDate(0, 0, -3), user}, &opened, &clicked, &phished, &score, &events)
 	if opened != 1 || clicked != 1 || phished != 1 || score >= 750 || events != 1 { // the sending is none

@@ -123,7 +123,7 @@ func (o *office) check(after int) {
 	o.Must(err)
 	for i, p := range o.policies {
 		var want domain.SignOff
-		o.Get(`SELECT count(u.id), count(s.user_id) FROM policies AS p
+		o.Scan(`SELECT count(u.id), count(s.user_id) FROM policies AS p
 			LEFT JOIN users AS u ON u.status = 'active' AND CASE p.scope_type WHEN 'tenant' THEN true WHEN 'user_container' THEN u.group_id = p.scope_id
 				ELSE p.scope_id IN (SELECT collection_id FROM collection_members WHERE user_id = u.id) END
 			LEFT JOIN policy_signatures AS s ON s.policy_id = p.id AND s.user_id = u.id AND s.version = p.version

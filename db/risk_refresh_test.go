@@ -56,7 +56,7 @@ func TestDailyRefreshOnce(t *testing.T) {
 	w.Clock.Step(2 * time.Hour)
 	due(false)
 	var scored, records, events, waiting, days int
-	w.Get(`SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records),
+	w.Scan(`SELECT (SELECT count(*) FROM user_risks), (SELECT count(*) FROM idempotency_records),
 		(SELECT count(*) FROM published_events), (SELECT count(*) FROM events), (SELECT count(*) FROM risk_history)`,
 		nil, &scored, &records, &events, &waiting, &days)
 	if scored != 3 || records != 1 || events != 1 || days != 1 {
@@ -104,7 +104,7 @@ func TestDailyRefreshDecay(t *testing.T) {
 		w.Clock.Advance(time.Duration(step.days) * day)
 		w.refresh(true)
 		var score, year int
-		w.Get("SELECT score, phished_clicked_year FROM users WHERE id = $1", []any{user}, &score, &year)
+		w.Scan("SELECT score, phished_clicked_year FROM users WHERE id = $1", []any{user}, &score, &year)
 		if score != step.score || year != step.year || w.UpdatedAt("users", user).Equal(w.Clock.Now()) != step.moves {
 			t.Errorf("%d days on: score %d, %d clicks; want %+v", step.days, score, year, step)
 		}

@@ -116,7 +116,7 @@ func TestRescore(t *testing.T) {
 		}
 		var score int
 		var counts [4]int
-		w.Get("SELECT score, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year FROM users WHERE id = $1", []any{user},
+		w.Scan("SELECT score, phished_sent, phished_clicked, phished_sent_year, phished_clicked_year FROM users WHERE id = $1", []any{user},
 			&score, &counts[0], &counts[1], &counts[2], &counts[3])
 		if score != want.Score || counts != c.counts {
 			t.Errorf("%s: score %d, counts %v; want %d, %v", name, score, counts, want.Score, c.counts)

@@ -68,7 +68,7 @@ func (v *vault) reseal(ctx context.Context, keys *seal.Keys, each func(id string
 func (v *vault) want(keys *seal.Keys, id, plain string) {
 	v.T.Helper()
 	var sealed []byte
-	v.Get("SELECT secret FROM vault WHERE id = $1", []any{id}, &sealed)
+	v.Scan("SELECT secret FROM vault WHERE id = $1", []any{id}, &sealed)
 	if got, err := keys.Open(sealed, seal.Context("vault", id)); err != nil || string(got) != plain {
 		v.T.Errorf("%s is %q, not %q: %v", id, got, plain, err)
 	}

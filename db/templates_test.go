@@ -23,7 +23,7 @@ func TestTemplates(t *testing.T) {
 	w.Exec("UPDATE phishing_templates SET subject = 'old' WHERE id = $1", own[0].ID)
 	w.Must(w.LoadTemplates(t.Context()))
 	var subject string
-	w.Get("SELECT subject FROM phishing_templates WHERE id = $1", []any{own[0].ID}, &subject)
+	w.Scan("SELECT subject FROM phishing_templates WHERE id = $1", []any{own[0].ID}, &subject)
 	if subject != own[0].Subject {
 		t.Errorf("the subject is %q", subject)
 	}

@@ -108,7 +108,7 @@ func TestNeverUpdatedBefore(t *testing.T) {
 	w.Clock.Advance(-day)
 	rename("Bob")
 	var first, name string
-	w.Get("SELECT u.first_name, c.name FROM users AS u JOIN clients AS c ON c.id = u.client_id", nil, &first, &name)
+	w.Scan("SELECT u.first_name, c.name FROM users AS u JOIN clients AS c ON c.id = u.client_id", nil, &first, &name)
 	if first != "Bob" || name != "Bob" || !w.UpdatedAt("users", user).Equal(noon) || !w.UpdatedAt("clients", client).Equal(noon) {
 		t.Errorf("%s of %s was updated at %v, and the client at %v", first, name, w.UpdatedAt("users", user), w.UpdatedAt("clients", client))
 	}

@@ -99,10 +99,10 @@ func (outdated) Cursor(context.Context, List, int) (string, error) { return "b2x
 func TestOutdatedCheckpointIsCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{store: outdated{newMemory(domain.SystemClock{})}})
-	tenant := s.Tenant("Partner")
-	client := s.Client(tenant, "Client").ID
+	tenant := s.AddPartner("Partner")
+	client := s.AddClient(tenant, "Client").ID
 	for i := range 3 {
-		s.User(tenant, client, v2test.Email(i))
+		s.AddUser(tenant, client, v2test.Email(i))
 	}
 	p := s.list("/v1/clients/"+s.number(client)+"/users?limit=1&offset=1", tenant.Key)
 	if got := p.texts("email"); !slices.Equal(got, []string{v2test.Email(1)}) || p.Total != 3 {

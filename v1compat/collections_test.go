@@ -18,14 +18,14 @@ import (
 func TestMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{Options: v2test.Options{Limits: v2test.Unlimited}})
-	tenant := s.Tenant("Partner")
-	client := s.Client(tenant, "Client").ID
+	tenant := s.AddPartner("Partner")
+	client := s.AddClient(tenant, "Client").ID
 	var users, members []string
 	for i := range 5 {
-		users = append(users, s.User(tenant, client, v2test.Email(i)).ID.UUID())
+		users = append(users, s.AddUser(tenant, client, v2test.Email(i)).ID.UUID())
 	}
 	for i := range 4 {
-		collection := s.Collection(client, fmt.Sprint("Collection ", i))
+		collection := s.AddCollection(client, fmt.Sprint("Collection ", i))
 		members = append(members, "/v1/clients/"+s.number(client)+"/collections/"+s.numberOf(idmap.Collection, idmap.UUID(collection))+"/members")
 	}
 	const twice = "SELECT count(*) FROM (SELECT user_id FROM collection_members GROUP BY user_id HAVING count(*) > 1) AS m"

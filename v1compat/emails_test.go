@@ -32,9 +32,9 @@ func (s *service) insertMail(client domain.ClientID, user domain.UserID, id doma
 func TestSentEmails(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant, stranger := s.Tenant("Partner"), s.Tenant("Stranger")
-	mailed := func(of v2test.Tenant, client, email string) (user, mail string) {
-		u := s.User(of, s.Client(of, client).ID, email)
+	tenant, stranger := s.AddPartner("Partner"), s.AddPartner("Stranger")
+	mailed := func(of v2test.Partner, client, email string) (user, mail string) {
+		u := s.AddUser(of, s.AddClient(of, client).ID, email)
 		s.Clock.Advance(-time.Minute)
 		return u.ID.UUID(), s.mail(u.ClientID, u.ID, domain.PhishingMail, s.Clock.Now())
 	}
@@ -46,7 +46,7 @@ func TestSentEmails(t *testing.T) {
 	gone, _ := mailed(tenant, "Archived", "eve@example.com")
 	s.Exec("UPDATE clients SET archived_at = now() WHERE name = 'Archived'")
 	s.Clock.Set(noon)
-	none := s.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{})
+	none := s.AddKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{})
 
 	for name, c := range map[string]struct {
 		key, body string
@@ -89,8 +89,8 @@ func TestSentEmails(t *testing.T) {
 func TestDaysOfSentEmails(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	u := s.User(tenant, s.Client(tenant, "Client").ID, "ada@example.com")
+	tenant := s.AddPartner("Partner")
+	u := s.AddUser(tenant, s.AddClient(tenant, "Client").ID, "ada@example.com")
 	for kind, days := range map[domain.MessageType]int{
 		domain.PhishingMail: 0, domain.PhishReminder: 1, domain.TrainingInvite: 29, domain.CertificateMail: 31,
 		domain.MonthlyReportMail: 61, domain.WelcomeMail: 0, domain.PolicyReminder: 2, // the last two are v2's

@@ -21,7 +21,7 @@ type ask struct{ path, body string }
 // scene is a partner with two clients, as routes' requests need them.
 type scene struct {
 	*service
-	v2test.Tenant
+	v2test.Partner
 	client, sibling      domain.ClientID
 	clientNo, collection string
 	collectionID         domain.CollectionID
@@ -40,16 +40,16 @@ type scene struct {
 
 func newScene(t *testing.T, o setup) *scene {
 	s := &scene{service: start(t, o)}
-	s.Tenant = s.service.Tenant("Partner")
-	s.client = s.Client(s.Tenant, "Client").ID
-	s.sibling = s.Client(s.Tenant, "Sibling").ID
+	s.Partner = s.service.AddPartner("Partner")
+	s.client = s.AddClient(s.Partner, "Client").ID
+	s.sibling = s.AddClient(s.Partner, "Sibling").ID
 	s.clientNo = s.number(s.client)
-	s.collectionID = s.Collection(s.client, "Own")
+	s.collectionID = s.AddCollection(s.client, "Own")
 	s.collection = s.numberOf(idmap.Collection, idmap.UUID(s.collectionID))
-	s.foreignCollection = s.numberOf(idmap.Collection, idmap.UUID(s.Collection(s.sibling, "Foreign")))
-	s.userID = s.User(s.Tenant, s.client, "first@example.com").ID
+	s.foreignCollection = s.numberOf(idmap.Collection, idmap.UUID(s.AddCollection(s.sibling, "Foreign")))
+	s.userID = s.AddUser(s.Partner, s.client, "first@example.com").ID
 	s.user = s.userID.UUID()
-	s.siblingUser = s.User(s.Tenant, s.sibling, "second@example.com").ID.UUID()
+	s.siblingUser = s.AddUser(s.Partner, s.sibling, "second@example.com").ID.UUID()
 	s.policy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.client, domain.TenantScope, s.client.UUID(), true)))
 	s.foreignPolicy = s.numberOf(idmap.Policy, idmap.UUID(s.addPolicy(s.sibling, domain.TenantScope, s.sibling.UUID(), true)))
 	s.report, s.foreignReport = s.addReport(s.client), s.addReport(s.sibling)
@@ -353,7 +353,7 @@ func (s *scene) contents() int {
 func TestErrorMatrix(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})
-	readOnly, writeOnly := s.NewKey(s.Tenant, []domain.Scope{domain.Read}, nil), s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
+	readOnly, writeOnly := s.AddKey(s.Partner, []domain.Scope{domain.Read}, nil), s.AddKey(s.Partner, []domain.Scope{domain.Write}, nil)
 	bads := s.bads()
 	for _, r := range s.facade.routes {
 		own := bads[r.ID]
@@ -400,10 +400,10 @@ func TestErrorMatrix(t *testing.T) {
 func TestNoProbing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})
-	subset := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, []domain.ClientID{s.sibling})
-	stranger := s.service.Tenant("Stranger")
-	archived := s.Client(s.Tenant, "Archived").ID
-	lost := s.User(s.Tenant, archived, "lost@example.com").ID.UUID()
+	subset := s.AddKey(s.Partner, []domain.Scope{domain.Read, domain.Write}, []domain.ClientID{s.sibling})
+	stranger := s.service.AddPartner("Stranger")
+	archived := s.AddClient(s.Partner, "Archived").ID
+	lost := s.AddUser(s.Partner, archived, "lost@example.com").ID.UUID()
 	s.archive(archived)
 	deleted := db.NewID[domain.ClientKind]()
 	s.insertClient(s.ID, deleted, "Deleted", s.Clock.Now())

@@ -39,7 +39,7 @@ func TestExchangeProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = traced.Close() })
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	tables := map[string]string{
 		"client": "clients", "user": "users", "admin": "admins", "collection": "collections", "group": "groups",
 		"policy": "policies", "report": "reports", "template": "phishing_templates",
@@ -47,8 +47,8 @@ func TestExchangeProbes(t *testing.T) {
 	for _, table := range tables {
 		s.Exec("ALTER TABLE " + table + " SET (autovacuum_enabled = false)")
 	}
-	s.fillTables(tenant, s.Client(tenant, "Client").ID)
-	subset := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+	s.fillTables(tenant, s.AddClient(tenant, "Client").ID)
+	subset := s.AddKey(tenant, []domain.Scope{domain.Read}, nil)
 	for _, analyzed := range []bool{false, true} {
 		for kind, table := range tables {
 			if analyzed {
@@ -68,7 +68,7 @@ func TestExchangeProbes(t *testing.T) {
 }
 
 // fillTables adds 1,000 objects of each kind.
-func (s *service) fillTables(of v2test.Tenant, client domain.ClientID) {
+func (s *service) fillTables(of v2test.Partner, client domain.ClientID) {
 	s.T.Helper()
 	for _, insert := range []string{
 		`clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at) SELECT gen_random_uuid(), $1::uuid, n::text, n::text, now(), now(), now()`,

@@ -13,11 +13,11 @@ import (
 // strangers are objects of each kind that a key does not reach, by why.
 func (s *service) strangers() (subset string, unreached map[string]objects) {
 	s.T.Helper()
-	tenant, other := s.Tenant("Partner"), s.Tenant("Other")
-	listed, unlisted := s.objectsOf(tenant.ID, s.Client(tenant, "Listed").ID), s.objectsOf(tenant.ID, s.Client(tenant, "Unlisted").ID)
-	archived, deleted := s.objectsOf(tenant.ID, s.Client(tenant, "Archived").ID), s.objectsOf(tenant.ID, s.Client(tenant, "Deleted").ID)
-	foreign := s.objectsOf(other.ID, s.Client(other, "Theirs").ID)
-	subset = s.NewKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{domain.ClientID(listed["client"]), domain.ClientID(archived["client"])})
+	tenant, other := s.AddPartner("Partner"), s.AddPartner("Other")
+	listed, unlisted := s.objectsOf(tenant.ID, s.AddClient(tenant, "Listed").ID), s.objectsOf(tenant.ID, s.AddClient(tenant, "Unlisted").ID)
+	archived, deleted := s.objectsOf(tenant.ID, s.AddClient(tenant, "Archived").ID), s.objectsOf(tenant.ID, s.AddClient(tenant, "Deleted").ID)
+	foreign := s.objectsOf(other.ID, s.AddClient(other, "Theirs").ID)
+	subset = s.AddKey(tenant, []domain.Scope{domain.Read}, []domain.ClientID{domain.ClientID(listed["client"]), domain.ClientID(archived["client"])})
 	for kind := range foreign { // from now on the registry's cache has them
 		for _, o := range []objects{unlisted, archived, deleted} {
 			s.reachesOnly(tenant.Key, kind, o[kind], true)
@@ -58,8 +58,8 @@ func TestExchangeLeaksNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("cached=%d", cached), func(t *testing.T) {
 			s := start(t, setup{cached: cached})
 			if cached > 0 {
-				tenant := s.Tenant("First")
-				s.watch(s.Client(tenant, "First").ID)
+				tenant := s.AddPartner("First")
+				s.watch(s.AddClient(tenant, "First").ID)
 			}
 			key, unreached := s.strangers()
 			for why, of := range unreached {
@@ -102,9 +102,9 @@ func TestExchangeStatements(t *testing.T) {
 	for cached, most := range map[int]int{0: 3, 10_000: 1} {
 		t.Run(fmt.Sprintf("cached=%d", cached), func(t *testing.T) {
 			s := start(t, setup{cached: cached})
-			tenant := s.Tenant("Partner")
+			tenant := s.AddPartner("Partner")
 			if cached > 0 {
-				s.watch(s.Client(tenant, "First").ID)
+				s.watch(s.AddClient(tenant, "First").ID)
 			}
 			var olds, newers []string
 			for i := range 100 {

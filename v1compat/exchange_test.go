@@ -39,7 +39,7 @@ func (s *service) objectsOf(partner domain.PartnerID, client domain.ClientID) ob
 		VALUES ($1, $2, $3, $4, 'An Admin', 'owner', now())`, admin, partner, client, admin.UUID()+"@example.com")
 	return objects{
 		"client": idmap.UUID(client), "user": idmap.UUID(user), "admin": idmap.UUID(admin), "group": idmap.UUID(group), "report": idmap.UUID(report),
-		"collection": idmap.UUID(s.Collection(client, "c")), "policy": idmap.UUID(s.addPolicy(client, domain.TenantScope, client.UUID(), true)),
+		"collection": idmap.UUID(s.AddCollection(client, "c")), "policy": idmap.UUID(s.addPolicy(client, domain.TenantScope, client.UUID(), true)),
 	}
 }
 
@@ -97,8 +97,8 @@ var noIDs = []string{
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	first, second := s.objectsOf(tenant.ID, s.Client(tenant, "A").ID), s.objectsOf(tenant.ID, s.Client(tenant, "B").ID)
+	tenant := s.AddPartner("Partner")
+	first, second := s.objectsOf(tenant.ID, s.AddClient(tenant, "A").ID), s.objectsOf(tenant.ID, s.AddClient(tenant, "B").ID)
 	first["template"], second["template"] = idmap.UUID(s.insertTemplate(1)), idmap.UUID(s.insertTemplate(2))
 	for kind := range namings {
 		t.Run(kind, func(t *testing.T) {

@@ -70,7 +70,7 @@ type exchangeAnswer struct {
 // object by one of its ids, once, or a value as it was given, once.
 func FuzzExchange(f *testing.F) {
 	s, tenant := newFuzzed(f)
-	client := s.Client(tenant, "Third").ID
+	client := s.AddClient(tenant, "Third").ID
 	for _, kind := range append(api.ReachableKind("").Values(), "webhook", "") {
 		f.Add(kind, strings.Join(noIDs, ","))
 		f.Add(kind, `1,"`+client.String()+`",2,3,3,`+strings.ToUpper(`"`+unusedID+`"`))
@@ -162,10 +162,10 @@ func FuzzIntegers(f *testing.F) {
 }
 
 // newFuzzed is a service with a tenant of two clients.
-func newFuzzed(f *testing.F) (*service, v2test.Tenant) {
+func newFuzzed(f *testing.F) (*service, v2test.Partner) {
 	s := start(f, setup{})
-	tenant := s.Tenant("Partner")
-	s.Client(tenant, "Client")
-	s.Client(tenant, "Second")
+	tenant := s.AddPartner("Partner")
+	s.AddClient(tenant, "Client")
+	s.AddClient(tenant, "Second")
 	return s, tenant
 }

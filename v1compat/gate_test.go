@@ -18,8 +18,8 @@ import (
 func TestLockedRegistry(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{Options: v2test.Options{Limits: v2test.Unlimited}})
-	busy, other := s.Tenant("Busy"), s.Tenant("Other")
-	client, theirs := s.Client(busy, "Client"), s.Client(other, "Client of another")
+	busy, other := s.AddPartner("Busy"), s.AddPartner("Other")
+	client, theirs := s.AddClient(busy, "Client"), s.AddClient(other, "Client of another")
 	key := idmap.IDKey{Kind: idmap.Client, ID: idmap.UUID(client.ID)}
 	read := func() { s.Do("GET", "/v2/clients/"+theirs.ID.String(), other.Key, nil).Want(200) }
 	read() // the key is known from now on

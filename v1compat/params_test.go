@@ -36,7 +36,7 @@ func TestUUIDsInAnyCase(t *testing.T) {
 
 // fill adds clients, each a minute after the one before, and returns the
 // numbers, oldest first.
-func fill(s *service, t v2test.Tenant, n int) []string {
+func fill(s *service, t v2test.Partner, n int) []string {
 	numbers := make([]string, n)
 	for i := range numbers {
 		id := db.NewID[domain.ClientKind]()
@@ -50,7 +50,7 @@ func fill(s *service, t v2test.Tenant, n int) []string {
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant, other := s.Tenant("Partner"), s.Tenant("Other")
+	tenant, other := s.AddPartner("Partner"), s.AddPartner("Other")
 	n := fill(s, tenant, 6)
 	foreign := fill(s, other, 1)[0]
 	s.Exec("UPDATE clients SET archived_at = now() WHERE name = 'client 001'") // n[5]

@@ -24,8 +24,8 @@ func (s *service) addPolicy(client domain.ClientID, scope domain.ScopeType, scop
 func TestPoliciesOfImportedScope(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	client := s.Client(tenant, "Client")
+	tenant := s.AddPartner("Partner")
+	client := s.AddClient(tenant, "Client")
 	gone := domain.AnyRef{UUID: db.NewID[domain.CollectionKind]()}
 	record := func() *domain.PolicyRecord {
 		return &domain.PolicyRecord{

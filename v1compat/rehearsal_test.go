@@ -35,8 +35,8 @@ func (s *service) rehearse(key string, minutes int) v2test.Response {
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})
-	colleague := s.NewKey(s.Tenant, []domain.Scope{domain.Read}, nil)
-	stranger := s.service.Tenant("Stranger")
+	colleague := s.AddKey(s.Partner, []domain.Scope{domain.Read}, nil)
+	stranger := s.service.AddPartner("Stranger")
 	s.Clock.Set(v2test.Noon.Add(time.Minute))
 	ends := s.Clock.Now().Add(time.Hour)
 	if until := s.rehearse(s.Key, 60).Want(http.StatusOK).Field("until"); until != "2026-06-15T13:01:00Z" {
@@ -66,8 +66,8 @@ func TestRehearsal(t *testing.T) {
 func TestRehearsalOnceADay(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	colleague := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+	tenant := s.AddPartner("Partner")
+	colleague := s.AddKey(tenant, []domain.Scope{domain.Read}, nil)
 	tooSoon := func(retry string) {
 		t.Helper()
 		got := s.rehearse(tenant.Key, 1)
@@ -96,8 +96,8 @@ func TestRehearsalOnceADay(t *testing.T) {
 func TestEndRehearsal(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant, stranger := s.Tenant("Partner"), s.Tenant("Stranger")
-	colleague := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+	tenant, stranger := s.AddPartner("Partner"), s.AddPartner("Stranger")
+	colleague := s.AddKey(tenant, []domain.Scope{domain.Read}, nil)
 	end := func(key string) {
 		t.Helper()
 		if got := s.Do("DELETE", rehearsalPath, key, nil).Want(http.StatusNoContent); len(got.Body) != 0 {
@@ -115,7 +115,7 @@ func TestEndRehearsal(t *testing.T) {
 	end(tenant.Key)
 	s.Get("/v1/clients", tenant.Key).Want(http.StatusOK)
 
-	writer := s.NewKey(tenant, []domain.Scope{domain.Write}, nil)
+	writer := s.AddKey(tenant, []domain.Scope{domain.Write}, nil)
 	envelope(t, "start without the scope", s.rehearse(writer, 1), http.StatusForbidden, domain.Forbidden, "this key lacks the scope read")
 	envelope(t, "end without the scope", s.Do("DELETE", rehearsalPath, writer, nil), http.StatusForbidden, domain.Forbidden, "this key lacks the scope read")
 }
@@ -125,7 +125,7 @@ func TestEndRehearsal(t *testing.T) {
 func TestRehearsalIsNoCall(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	s.rehearse(tenant.Key, 10).Want(http.StatusOK)
 	s.rehearse(tenant.Key, 10).Want(http.StatusTooManyRequests)
 	s.Do("DELETE", rehearsalPath, tenant.Key, nil).Want(http.StatusNoContent)
@@ -151,7 +151,7 @@ func TestRehearsalIsNoCall(t *testing.T) {
 func TestRehearsalIsNoUseOfTheKey(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	used := func(after string, want bool) {
 		t.Helper()
 		if got := s.Edge.Keys.Used(); (len(got) > 0) != want {

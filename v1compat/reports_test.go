@@ -14,8 +14,8 @@ import (
 func TestReports(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	client := s.Client(tenant, "Client").ID
+	tenant := s.AddPartner("Partner")
+	client := s.AddClient(tenant, "Client").ID
 	id := db.NewID[domain.ReportKind]()
 	s.insertReport(client, id, v2test.Noon)
 	path := "/v1/clients/" + s.number(client) + "/reports"

@@ -145,8 +145,8 @@ func TestAnnouncement(t *testing.T) {
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})
-	other := s.service.Tenant("Other")
-	colleague := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, nil)
+	other := s.service.AddPartner("Other")
+	colleague := s.AddKey(s.Partner, []domain.Scope{domain.Read, domain.Write}, nil)
 	newer := func() string {
 		var text strings.Builder
 		for _, path := range []string{"/v2/clients/" + s.sibling.String() + "/users?limit=1", "/v2/clients/x", "/v2/openapi.json"} {
@@ -215,8 +215,8 @@ func (s *scene) wantGone(t *testing.T, r *route, got v2test.Response, start stri
 func TestOrderOfGone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{Options: v2test.Options{Limits: ginop.Limits{PerKey: 9, PerAddress: 1000, PerClientFactor: 1}}})
-	writer := s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
-	nothing := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, []domain.ClientID{s.client})
+	writer := s.AddKey(s.Partner, []domain.Scope{domain.Write}, nil)
+	nothing := s.AddKey(s.Partner, []domain.Scope{domain.Read, domain.Write}, []domain.ClientID{s.client})
 	s.set(retire.Scope{}, retire.Off)
 	s.follow(s.retirement.Announce(t.Context(), announcement))
 	for _, c := range []struct {
@@ -257,8 +257,8 @@ func TestOrderOfGone(t *testing.T) {
 func TestBrownout(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	spared := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+	tenant := s.AddPartner("Partner")
+	spared := s.AddKey(tenant, []domain.Scope{domain.Read}, nil)
 	s.set(retire.Scope{Partner: tenant.ID}, retire.Brownout)
 	add := func(from, to int, keys ...domain.KeyID) {
 		_, err := s.retirement.AddBrownout(t.Context(), retire.Window{

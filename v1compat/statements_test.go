@@ -60,7 +60,7 @@ func (s *scene) statementsOf(t *testing.T, r *route, filter string, warm bool) {
 // after its start, and a cold jump no more than the first.
 func TestStatementsOfAWalk(t *testing.T) {
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	path, _, _ := crowd(s, tenant, 30)
 	first := s.Statements.During(func() { s.list(path+"?limit=5", tenant.Key) })
 	first = min(first, s.Statements.During(func() { s.list(path+"?limit=5", tenant.Key) }))
@@ -115,8 +115,8 @@ func (s *service) watch(client domain.ClientID) {
 func TestNumbersCannotBeProbed(t *testing.T) {
 	s := newScene(t, setup{cached: 1000})
 	s.watch(s.client)
-	stranger := s.service.Tenant("Stranger")
-	own := s.number(s.Client(stranger, "Own").ID)
+	stranger := s.service.AddPartner("Stranger")
+	own := s.number(s.AddClient(stranger, "Own").ID)
 	const unused = "2147483647"
 
 	for _, path := range []string{"/v1/clients?ids=" + s.clientNo, "/v1/clients/" + s.clientNo + "/collections", "/v1/clients/" + s.clientNo + "/policies", "/v1/clients/" + s.clientNo + "/reports"} {

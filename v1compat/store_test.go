@@ -201,8 +201,8 @@ func TestRedisForgets(t *testing.T) {
 }
 
 // crowd adds a client with n users, oldest first.
-func crowd(s *service, t v2test.Tenant, n int) (path string, ids []string, client domain.ClientID) {
-	client = s.Client(t, "Client").ID
+func crowd(s *service, t v2test.Partner, n int) (path string, ids []string, client domain.ClientID) {
+	client = s.AddClient(t, "Client").ID
 	for i := range n {
 		id := db.NewID[domain.UserKind]()
 		s.insertUser(client, id, domain.Active, v2test.Noon.AddDate(0, 0, i-n))
@@ -223,7 +223,7 @@ func TestRedisWalk(t *testing.T) {
 	server := miniredis.RunT(t)
 	clock := domain.NewManualClock(v2test.Noon)
 	s := start(t, setup{store: redisAt(t, server.Addr(), clock, t.Output())})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	path, ids, client := crowd(s, tenant, 9)
 	s.list(path+"?limit=3", tenant.Key)
 	s.facade.Store = redisAt(t, server.Addr(), clock, t.Output()) // as of another replica
@@ -249,7 +249,7 @@ func TestRedisDown(t *testing.T) {
 	server := miniredis.RunT(t)
 	var log bytes.Buffer
 	s := start(t, setup{store: redisAt(t, server.Addr(), domain.NewManualClock(v2test.Noon), &log)})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	path, ids, client := crowd(s, tenant, 9)
 	s.list(path+"?limit=3", tenant.Key)
 	server.Close()

@@ -21,7 +21,7 @@ func (s *scene) gone(method, path, key, body string) string {
 func TestSuccessorsWhenGone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})
-	off, writer := s.NewKey(s.Tenant, []domain.Scope{domain.Read, domain.Write}, nil), s.NewKey(s.Tenant, []domain.Scope{domain.Write}, nil)
+	off, writer := s.AddKey(s.Partner, []domain.Scope{domain.Read, domain.Write}, nil), s.AddKey(s.Partner, []domain.Scope{domain.Write}, nil)
 	s.set(s.of(off), retire.Off)
 	s.set(s.of(writer), retire.Off)
 	for _, r := range s.facade.routes {
@@ -60,9 +60,9 @@ func without(target, name string) string {
 func TestGoneLeaksNothing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setup{})
-	stranger := s.service.Tenant("Stranger")
+	stranger := s.service.AddPartner("Stranger")
 	s.set(s.of(stranger.Key), retire.Off)
-	own := s.Client(stranger, "Own").ID
+	own := s.AddClient(stranger, "Own").ID
 	number := s.number(own)
 	for name, c := range map[string]struct{ method, path, body, want string }{
 		"a client":              {"GET", "/v1/clients/N/users?limit=7", "", ""},

@@ -177,7 +177,7 @@ func (s *scene) writesTo() map[string]string {
 func TestSuccessorOfIDs(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant, stranger := s.Tenant("Own"), s.Tenant("Stranger")
+	tenant, stranger := s.AddPartner("Own"), s.AddPartner("Stranger")
 	own := make([]domain.ClientID, 40)
 	numbers := make([]string, len(own))
 	for i := range own {
@@ -185,7 +185,7 @@ func TestSuccessorOfIDs(t *testing.T) {
 		s.insertClient(tenant.ID, own[i], fmt.Sprint("client ", i), noon)
 		numbers[i] = s.number(own[i])
 	}
-	theirs := s.number(s.Client(stranger, "Theirs").ID)
+	theirs := s.number(s.AddClient(stranger, "Theirs").ID)
 	const list = "/v2/clients?ids="
 	for query, want := range map[string]string{
 		"ids=":                        list + "&sort=created_at&limit=20",

@@ -38,8 +38,8 @@ func brief(items []map[string]any) (lines []string) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
-	users := "/v1/clients/" + s.number(s.Client(tenant, "Client").ID) + "/users"
+	tenant := s.AddPartner("Partner")
+	users := "/v1/clients/" + s.number(s.AddClient(tenant, "Client").ID) + "/users"
 	if got := s.used(tenant.Key); len(got) != 0 { // it called version 2 so far
 		t.Errorf("at first %v", got)
 	}
@@ -93,7 +93,7 @@ func TestUsage(t *testing.T) {
 func TestUsageByParity(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	s.Get("/v1/clients", tenant.Key).Want(200)
 	for _, path := range []string{"/v1/clients", "/v1/partner", "/v2/clients"} {
 		s.Do("GET", path, tenant.Key, nil, "User-Agent", usage.ParityAgent+"2.4").Want(200)
@@ -114,9 +114,9 @@ func TestUsageByParity(t *testing.T) {
 func TestUsageOfOthers(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})
-	tenant, stranger := s.Tenant("Partner"), s.Tenant("Stranger")
-	colleague := s.NewKey(tenant, []domain.Scope{domain.Read}, nil)
-	writer := s.NewKey(tenant, []domain.Scope{domain.Write}, nil)
+	tenant, stranger := s.AddPartner("Partner"), s.AddPartner("Stranger")
+	colleague := s.AddKey(tenant, []domain.Scope{domain.Read}, nil)
+	writer := s.AddKey(tenant, []domain.Scope{domain.Write}, nil)
 	s.Get("/v1/clients", tenant.Key).Want(200)
 	for _, key := range []string{colleague, stranger.Key} {
 		if got := s.used(key); len(got) != 0 {
@@ -185,7 +185,7 @@ func TestCounted(t *testing.T) {
 func TestCountsOfRefusals(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{Options: v2test.Options{Limits: ginop.Limits{PerKey: 2, PerAddress: 9, PerClientFactor: 1}}})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	for _, status := range []int{200, 200, 429} {
 		s.Get("/v1/partner", tenant.Key).Want(status)
 	}
@@ -212,7 +212,7 @@ func TestCountsOfRefusals(t *testing.T) {
 // TestStatementsOfUsage: one, and the counting takes none.
 func TestStatementsOfUsage(t *testing.T) {
 	s := start(t, setup{})
-	tenant := s.Tenant("Partner")
+	tenant := s.AddPartner("Partner")
 	before := s.Statements.During(func() { s.Get("/v1/usage", tenant.Key).Want(200) })
 	for range 3 {
 		s.Get("/v1/partner", tenant.Key).Want(200)

@@ -12,8 +12,8 @@ import (
 func TestDepartmentsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{Options: v2test.Options{Limits: v2test.Unlimited}})
-	tenant := s.Tenant("Partner")
-	client := s.Client(tenant, "Client").ID
+	tenant := s.AddPartner("Partner")
+	client := s.AddClient(tenant, "Client").ID
 	create := func(email, department, title string) {
 		t.Helper()
 		body := map[string]string{"email": email, "department": department, "job_title": title}

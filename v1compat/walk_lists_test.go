@@ -15,20 +15,20 @@ import (
 // with v2: v2's TestPagingJumps holds each of these to a model, read by position as v1
 // does. Each world has beside it rows of other lists with the same keys: another user's of
 // the same client, another client's and another partner's.
-var worlds = []func(*service, *rand.Rand) (*world, v2test.Tenant){userWorld, phishingWorld, emailWorld, addressWorld, reportWorld}
+var worlds = []func(*service, *rand.Rand) (*world, v2test.Partner){userWorld, phishingWorld, emailWorld, addressWorld, reportWorld}
 
 // place is where a list's rows are, and where those of others are: the list's
 // own client first, then another of the partner, and another partner's.
 type place struct {
-	tenant  v2test.Tenant
+	tenant  v2test.Partner
 	clients [3]domain.ClientID
 }
 
 func newPlace(s *service, rnd *rand.Rand) place {
-	p := place{tenant: s.Tenant(fmt.Sprint("partner ", rnd.Uint64()))}
-	stranger := s.Tenant(fmt.Sprint("partner ", rnd.Uint64()))
-	for i, t := range []v2test.Tenant{p.tenant, p.tenant, stranger} {
-		p.clients[i] = s.Client(t, fmt.Sprint("client ", i)).ID
+	p := place{tenant: s.AddPartner(fmt.Sprint("partner ", rnd.Uint64()))}
+	stranger := s.AddPartner(fmt.Sprint("partner ", rnd.Uint64()))
+	for i, t := range []v2test.Partner{p.tenant, p.tenant, stranger} {
+		p.clients[i] = s.AddClient(t, fmt.Sprint("client ", i)).ID
 	}
 	return p
 }
@@ -71,7 +71,7 @@ func beside[K domain.Kind](s *service, r *row, n int) domain.ID[K] {
 }
 
 // userWorld is a list of users that the world changes.
-func userWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
+func userWorld(s *service, rnd *rand.Rand) (*world, v2test.Partner) {
 	p := newPlace(s, rnd)
 	w := p.world(s, rnd, "/users", "id")
 	w.listings = []listing{{state: "active"}, {query: "&status=all"}, {query: "&status=inactive", state: "inactive"}}
@@ -94,7 +94,7 @@ func userWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 	return w, p.tenant
 }
 
-func reportWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
+func reportWorld(s *service, rnd *rand.Rand) (*world, v2test.Partner) {
 	p := newPlace(s, rnd)
 	w := p.world(s, rnd, "/reports", "report_id")
 	w.insert = func(r *row) {
@@ -111,7 +111,7 @@ func reportWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 
 // phishingWorld: v1 shows of a result only when its state was reached, which is
 // another moment for each. Mails that were not sent yet are not shown.
-func phishingWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
+func phishingWorld(s *service, rnd *rand.Rand) (*world, v2test.Partner) {
 	p := newPlace(s, rnd)
 	to := p.recipients(s)
 	template := s.insertTemplate(9)
@@ -133,7 +133,7 @@ func phishingWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 }
 
 // emailWorld: others were sent mails with the same ids at the same moments.
-func emailWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
+func emailWorld(s *service, rnd *rand.Rand) (*world, v2test.Partner) {
 	p := newPlace(s, rnd)
 	to := p.recipients(s)
 	w := p.world(s, rnd, "", "message_infima_id")
@@ -160,7 +160,7 @@ func emailWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
 
 // addressWorld: two users of different clients have the email that is asked
 // for, and so has another partner's (decisions 5.13).
-func addressWorld(s *service, rnd *rand.Rand) (*world, v2test.Tenant) {
+func addressWorld(s *service, rnd *rand.Rand) (*world, v2test.Partner) {
 	p := newPlace(s, rnd)
 	to := p.recipients(s)[:3]
 	for _, t := range to {

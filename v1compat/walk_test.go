@@ -234,8 +234,8 @@ func TestWalksOfAMovingList(t *testing.T) {
 	}
 }
 
-func moving(w *world, tenant v2test.Tenant) {
-	other, jumper := w.NewKey(tenant, []domain.Scope{domain.Read}, nil), w.NewKey(tenant, []domain.Scope{domain.Read}, nil)
+func moving(w *world, tenant v2test.Partner) {
+	other, jumper := w.AddKey(tenant, []domain.Scope{domain.Read}, nil), w.AddKey(tenant, []domain.Scope{domain.Read}, nil)
 	var walkers []*walker
 	for _, l := range w.listings {
 		walkers = append(walkers, &walker{w: w, key: tenant.Key, list: l}, &walker{w: w, key: other, list: l})

@@ -42,7 +42,7 @@ func TestClientBudgets(t *testing.T) {
 		if limit == 0 {
 			return
 		}
-		key := w.NewKey(w.tenant, bothScopes, nil)
+		key := w.AddKey(w.tenant, bothScopes, nil)
 		report := func(r v2test.Response, limit, remaining int) {
 			t.Helper()
 			if number(t, r, "X-Ratelimit-Limit") != limit || number(t, r, "X-Ratelimit-Remaining") != remaining {
@@ -58,15 +58,15 @@ func TestClientBudgets(t *testing.T) {
 		// What is not found is charged to the key, and shows its budget.
 		report(checkError(t, w.send(o, key, strangers()), domain.NotFound), 600, 600-limit-2)
 		// Another client, another key and another operation have their own.
-		other := w.Client(w.tenant, "Other of "+o.Meta().ID)
-		at := w.pair(other, w.User(w.tenant, other.ID, "x@example.com"))
+		other := w.AddClient(w.tenant, "Other of "+o.Meta().ID)
+		at := w.pair(other, w.AddUser(w.tenant, other.ID, "x@example.com"))
 		report(w.send(o, key, at).Want(200), limit, limit-1)
-		report(w.send(o, w.NewKey(w.tenant, bothScopes, nil), w.ids()).Want(200), limit, limit-1)
+		report(w.send(o, w.AddKey(w.tenant, bothScopes, nil), w.ids()).Want(200), limit, limit-1)
 		report(w.Get("/v2/clients", key).Want(200), 600, 600-limit-4)
 		report(checkError(t, w.send(o, key, w.ids()), domain.RateLimited), limit, 0)
 	})
 	// A key's budget reveals no client that it does not reach.
-	subset := w.NewKey(w.tenant, bothScopes, []domain.ClientID{})
+	subset := w.AddKey(w.tenant, bothScopes, []domain.ClientID{})
 	for range 130 {
 		r := checkError(t, w.Get("/v2/clients/"+w.client.ID.String(), subset), domain.NotFound)
 		if number(t, r, "X-Ratelimit-Limit") != 600 {
@@ -79,7 +79,7 @@ func TestClientBudgets(t *testing.T) {
 func TestUsersOfOneClientShareItsBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	second := w.User(w.tenant, w.client.ID, "second@example.com")
+	second := w.AddUser(w.tenant, w.client.ID, "second@example.com")
 	for i, id := range []domain.UserID{w.user.ID, second.ID, w.user.ID} {
 		r := w.Get("/v2/users/"+id.String()+"/risk", w.tenant.Key).Want(200)
 		if got := number(t, r, "X-Ratelimit-Remaining"); got != 119-i {

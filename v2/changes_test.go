@@ -18,7 +18,7 @@ func TestUpdatedSinceOfUsersLists(t *testing.T) {
 	t.Parallel()
 	s := newStaff(t, 3)
 	first, second, third := s.users[0], s.users[1], s.users[2]
-	collection := s.Collection(s.client.ID, "Collection")
+	collection := s.AddCollection(s.client.ID, "Collection")
 	p := s.policy(domain.CollectionScope, collection.UUID(), true)
 	members := "/v2/clients/" + s.client.ID.String() + "/collections/" + collection.String() + "/members"
 	audience := s.policiesPath() + "/" + p.String() + "/users"
@@ -213,7 +213,7 @@ func TestUpdatedSinceOfTraining(t *testing.T) {
 func TestUpdatedSinceOfFrameworks(t *testing.T) {
 	t.Parallel()
 	w := newStaff(t, 2)
-	collection := w.Collection(w.client.ID, "Some")
+	collection := w.AddCollection(w.client.ID, "Some")
 	w.Exec("INSERT INTO collection_members (client_id, collection_id, user_id, added_at) VALUES ($1, $2, $3, $4)",
 		w.client.ID, collection, w.users[0].ID, w.Clock.Now())
 	ids := map[string]string{}

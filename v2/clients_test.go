@@ -12,14 +12,14 @@ import (
 func TestNames(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
-	a, b := h.Tenant("A"), h.Tenant("B")
+	a, b := h.AddPartner("A"), h.AddPartner("B")
 	r := h.Do("POST", "/v2/clients", a.Key, `{"name":"\u00a0 STRASSE  U\u0308 \n"}`).Want(201)
 	if r.Field("name") != "STRASSE  U\u0308" {
 		t.Errorf("the name is stored as %q", r.Field("name"))
 	}
 	const name = `{"name":"Straße Ü "}`
 	checkError(t, h.Do("POST", "/v2/clients", a.Key, name), domain.Conflict)
-	checkError(t, h.Do("PATCH", "/v2/clients/"+h.Client(a, "Other").ID.String(), a.Key, name), domain.Conflict)
+	checkError(t, h.Do("PATCH", "/v2/clients/"+h.AddClient(a, "Other").ID.String(), a.Key, name), domain.Conflict)
 	h.Do("PATCH", r.Header.Get("Location"), a.Key, name).Want(200) // its own name is no clash
 	h.Do("POST", "/v2/clients", b.Key, name).Want(201)
 	h.Exec("UPDATE clients SET archived_at = now() WHERE name LIKE 'Straße%'")
@@ -32,10 +32,10 @@ func TestNames(t *testing.T) {
 func TestUpdatedAtMovesWithWhatIsShown(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
-	tenant := h.Tenant("Partner")
-	client := h.Client(tenant, "Client")
+	tenant := h.AddPartner("Partner")
+	client := h.AddClient(tenant, "Client")
 	path := "/v2/clients/" + client.ID.String()
-	user := h.User(tenant, client.ID, v2test.Email(1))
+	user := h.AddUser(tenant, client.ID, v2test.Email(1))
 	moves := func(what string, want bool, fn func()) {
 		t.Helper()
 		before := h.Get(path, tenant.Key).Want(200).Field("updated_at")
@@ -58,7 +58,7 @@ func TestUpdatedAtMovesWithWhatIsShown(t *testing.T) {
 	moves("an industry", true, patch(path, `{"industry":"retail"}`))
 	moves("the same industry", false, patch(path, `{"industry":"retail"}`))
 	moves("no external id where there was none", false, patch(path, `{"external_id":null}`))
-	moves("a new user", true, func() { h.User(tenant, client.ID, v2test.Email(2)) })
+	moves("a new user", true, func() { h.AddUser(tenant, client.ID, v2test.Email(2)) })
 	userPath := "/v2/users/" + user.ID.String()
 	moves("a user who leaves", true, patch(userPath, `{"status":"inactive"}`))
 	moves("a user who stays away", false, patch(userPath, `{"status":"inactive"}`))

@@ -102,7 +102,7 @@ func (w *world) watchClock() {
 }
 
 func revokedKey(w *world, _ clockStep) (during, after func()) {
-	key := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil)
+	key := w.AddKey(w.tenant, []domain.Scope{domain.Read}, nil)
 	w.Get("/v2/clients", key).Want(http.StatusOK)
 	w.Exec("UPDATE api_keys SET revoked_at = $2 WHERE digest = $1", db.KeyDigest(key), w.Clock.Now())
 	ended := func() { w.Get("/v2/clients", key).Want(http.StatusUnauthorized) }
@@ -110,7 +110,7 @@ func revokedKey(w *world, _ clockStep) (during, after func()) {
 }
 
 func usedBudget(w *world, _ clockStep) (during, after func()) {
-	key := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil)
+	key := w.AddKey(w.tenant, []domain.Scope{domain.Read}, nil)
 	for range 10 {
 		w.Get("/v2/clients", key).Want(http.StatusOK)
 	}
@@ -192,8 +192,8 @@ func (w *world) sendMails(sender mail.Sender) (stop func()) {
 
 // queuedWork are a report and a delivery that were queued just before the step, and remain due.
 func queuedWork(w *world, _ clockStep) (during, after func()) {
-	key, other := w.NewKey(w.tenant, bothScopes, nil), w.Client(w.tenant, "Queued") // a key has few requests
-	user := w.User(w.tenant, other.ID, "queued@example.test")
+	key, other := w.AddKey(w.tenant, bothScopes, nil), w.AddClient(w.tenant, "Queued") // a key has few requests
+	user := w.AddUser(w.tenant, other.ID, "queued@example.test")
 	id, now := db.NewID[domain.ReportKind](), w.Clock.Now()
 	w.Exec(`INSERT INTO reports (client_id, id, type, format, status, created_at, updated_at)
 		VALUES ($1, $2, 'policy', 'pdf', 'pending', $3, $3)`, other.ID, id, now)
@@ -227,7 +227,7 @@ func (w *world) newWebhook(key string) string {
 // expiringWebhook creates a webhook of a new key that expires at a time, or never.
 func (w *world) expiringWebhook(expires *time.Time) string {
 	w.T.Helper()
-	key := w.NewKey(w.tenant, bothScopes, nil)
+	key := w.AddKey(w.tenant, bothScopes, nil)
 	path := w.newWebhook(key)
 	w.Exec("UPDATE api_keys SET expires_at = $2 WHERE digest = $1", db.KeyDigest(key), expires)
 	return path
@@ -264,12 +264,12 @@ func (w *world) deliverDue() {
 // activeWebhook is a webhook of a key that expires at a time, which does not come. An event of before the step, one of
 // after it and one of the end are all delivered.
 func activeWebhook(w *world, expires *time.Time) (during, after func()) {
-	key := w.NewKey(w.tenant, bothScopes, nil) // a key has few requests
+	key := w.AddKey(w.tenant, bothScopes, nil) // a key has few requests
 	path := w.expiringWebhook(expires)
 	change := func(name string) {
 		w.Do("PATCH", w.userPath(), key, map[string]any{"last_name": name}).Want(http.StatusOK)
 	}
-	user := w.User(w.tenant, w.client.ID, v2test.Email(int(w.sampled.Add(1))))
+	user := w.AddUser(w.tenant, w.client.ID, v2test.Email(int(w.sampled.Add(1))))
 	w.Publish()
 	at := w.Number("SELECT max(position) FROM published_events")
 	change("Before " + user.ID.String())
@@ -296,7 +296,7 @@ func activeWebhook(w *world, expires *time.Time) (during, after func()) {
 // expiringKey is a webhook of a key whose expiry comes after some steps: by the clock, once it is trusted.
 func expiringKey(w *world, _ clockStep) (during, after func()) {
 	expires := w.Clock.Now().Add(3 * time.Minute)
-	key, path := w.NewKey(w.tenant, bothScopes, nil), w.expiringWebhook(&expires)
+	key, path := w.AddKey(w.tenant, bothScopes, nil), w.expiringWebhook(&expires)
 	status := func(want string) {
 		w.deliverDue()
 		if r := w.Get(path, key).Want(http.StatusOK); r.Field("status") != want {

@@ -55,10 +55,10 @@ var conflicts = []conflict{
 		return attempt{body: map[string]any{"name": " " + strings.ToUpper(w.client.Name)}}
 	}},
 	{"clients.update", "a client with this name already exists", []string{"name"}, func(w *world) attempt {
-		return attempt{body: map[string]any{"name": w.Client(w.tenant, "Taken by another").Name}}
+		return attempt{body: map[string]any{"name": w.AddClient(w.tenant, "Taken by another").Name}}
 	}},
 	{"collections.create", "a collection with this name already exists", []string{"name"}, func(w *world) attempt {
-		w.Collection(w.client.ID, "Taken")
+		w.AddCollection(w.client.ID, "Taken")
 		return attempt{body: map[string]any{"name": "taken"}}
 	}},
 	{"frameworks.assign", "this framework is assigned to this audience already", []string{"framework_id", "audience"}, func(w *world) attempt {
@@ -86,7 +86,7 @@ var conflicts = []conflict{
 		return attempt{once: "held"}
 	}},
 	{"sync.runs.create", "directory sync is not configured for this client", nil, func(w *world) attempt {
-		return attempt{at: ids{"client_id": w.Client(w.tenant, "Without a directory").ID.String()}}
+		return attempt{at: ids{"client_id": w.AddClient(w.tenant, "Without a directory").ID.String()}}
 	}},
 	{"sync.runs.create", "a sync of this client is queued or running already", nil, func(w *world) attempt {
 		w.Exec("INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at) VALUES ($1, gen_random_uuid(), 'queued', 'api', $2, $2)",
@@ -102,7 +102,7 @@ var conflicts = []conflict{
 	{"phishing.sends.cancel", "the mail was sent", nil, func(w *world) attempt { return w.endedSend("sent") }},
 	{"phishing.sends.cancel", "the mail failed", nil, func(w *world) attempt { return w.endedSend("failed") }},
 	{"webhooks.create", "the partner has 20 webhooks", nil, func(w *world) attempt {
-		crowded := w.Tenant("Crowded")
+		crowded := w.AddPartner("Crowded")
 		w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, status, created_at, updated_at, secret)
 			SELECT $1, gen_random_uuid(), k.id, 'https://example.com/hook', '{user.created}', '{}', 'paused', $2, $2, ''
 			FROM api_keys AS k, generate_series(1, $3) WHERE k.partner_id = $1`, crowded.ID, longAgo, domain.MaxWebhooks)
@@ -167,14 +167,14 @@ func (w *world) operation(id string) op.Operation {
 
 // deliver adds a webhook with a delivery, for a client of its own, and returns their IDs.
 func (w *world) deliver() (at ids, hook domain.WebhookID, delivery domain.DeliveryID) {
-	hook, delivery = subscribe(w.Harness, w.Client(w.tenant, fmt.Sprint("Client ", w.sampled.Add(1))).ID)
+	hook, delivery = subscribe(w.Harness, w.AddClient(w.tenant, fmt.Sprint("Client ", w.sampled.Add(1))).ID)
 	return ids{"webhook_id": hook.String(), "delivery_id": delivery.String()}, hook, delivery
 }
 
 // endKey adds a webhook with a delivery, whose key is revoked.
 func (w *world) endKey() attempt {
 	at, hook, _ := w.deliver()
-	revoked := w.NewKey(w.tenant, bothScopes, nil)
+	revoked := w.AddKey(w.tenant, bothScopes, nil)
 	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(revoked))
 	w.Exec("UPDATE webhooks SET key_id = (SELECT id FROM api_keys WHERE digest = $2) WHERE id = $1", hook, db.KeyDigest(revoked))
 	return attempt{at: at}

@@ -46,7 +46,7 @@ func unborn(answer map[string]any) map[string]any {
 func TestDryRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, Audit: true})
-	reader := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil)
+	reader := w.AddKey(w.tenant, []domain.Scope{domain.Read}, nil)
 	var found []string
 	w.dryRuns(t, func(t *testing.T, w *world, o op.Operation) {
 		found = append(found, o.Meta().ID)

@@ -90,7 +90,7 @@ func (w *world) provokeUnauthorized(t *testing.T, o op.Operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	revoked, demo := w.NewKey(w.tenant, bothScopes, nil), w.NewKey(w.tenant, bothScopes, nil)
+	revoked, demo := w.AddKey(w.tenant, bothScopes, nil), w.AddKey(w.tenant, bothScopes, nil)
 	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(revoked))
 	w.Exec("UPDATE api_keys SET demo = true WHERE digest = $1", db.KeyDigest(demo))
 	keys := map[string]string{
@@ -112,7 +112,7 @@ var bothScopes = []domain.Scope{domain.Read, domain.Write}
 // keyWithout is a key that has all scopes but one; all, where any will do.
 func (w *world) keyWithout(scope domain.Scope) string {
 	scopes := slices.DeleteFunc(slices.Clone(bothScopes), func(s domain.Scope) bool { return s == scope })
-	return w.NewKey(w.tenant, scopes, nil)
+	return w.AddKey(w.tenant, scopes, nil)
 }
 
 // checkScope checks the answer to a key without the operation's scope: Forbidden, or a
@@ -136,7 +136,7 @@ func TestCreateClientNeedsAllClients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
 	for _, clients := range [][]domain.ClientID{{w.client.ID}, {}} {
-		key := w.NewKey(w.tenant, bothScopes, clients)
+		key := w.AddKey(w.tenant, bothScopes, clients)
 		for _, body := range []string{`{"name":"New"}`, `{"name":" "}`} {
 			r := checkError(t, w.Do("POST", "/v2/clients", key, body), domain.Forbidden)
 			if got := r.Field("error.message"); got != "this operation needs a key with access to all clients" {

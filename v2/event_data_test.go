@@ -36,9 +36,9 @@ func TestEventsOfOneBatch(t *testing.T) {
 	statements := func(clients, users int) int {
 		w.Publish()
 		for c := range clients {
-			client := w.Client(w.tenant, fmt.Sprint("Client ", c, " of ", clients))
+			client := w.AddClient(w.tenant, fmt.Sprint("Client ", c, " of ", clients))
 			for u := range users {
-				user := w.User(w.tenant, client.ID, v2test.Email(u))
+				user := w.AddUser(w.tenant, client.ID, v2test.Email(u))
 				w.Do("PATCH", "/v2/users/"+user.ID.String(), w.tenant.Key, `{"last_name":"Changed"}`).Want(http.StatusOK)
 			}
 		}
@@ -61,13 +61,13 @@ func TestEventsOfWhatIsGone(t *testing.T) {
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	w.Publish()
 	before := w.Number("SELECT count(*) FROM published_events")
-	gone := w.Client(w.tenant, "Gone")
+	gone := w.AddClient(w.tenant, "Gone")
 	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", gone.ID)
 	w.Signal(domain.Signal{Type: domain.EmailReported, User: w.user.ID, Message: "a@x", Sender: "s", At: w.Clock.Now()})
 	w.Exec("DELETE FROM reported_emails")
 	w.Signal(domain.Signal{Type: domain.ExposureFound, User: w.user.ID, Breach: breach, At: w.Clock.Now()})
 	w.Exec("UPDATE clients SET dark_web_monitoring = false")
-	w.User(w.tenant, w.client.ID, "kept@example.com")
+	w.AddUser(w.tenant, w.client.ID, "kept@example.com")
 	if n := w.Publish(); n != 1 {
 		t.Errorf("%d events are published, not that of the user alone", n)
 	}

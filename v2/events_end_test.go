@@ -66,7 +66,7 @@ func (w *world) happen(n int) (ids []string) {
 	w.T.Helper()
 	for range n {
 		w.Clock.Advance(time.Second)
-		user := w.User(w.tenant, w.client.ID, v2test.Email(int(w.sampled.Add(1))))
+		user := w.AddUser(w.tenant, w.client.ID, v2test.Email(int(w.sampled.Add(1))))
 		ids = append(ids, domain.EventID(uuid.MustParse(w.Text("SELECT id FROM events WHERE user_id = $1", user.ID))).String())
 	}
 	return ids

@@ -76,14 +76,14 @@ func TestFollowEvents(t *testing.T) {
 	dice := rand.New(rand.NewPCG(9, 1))
 	var clients []domain.ClientID
 	for i := range 5 {
-		clients = append(clients, w.Client(w.tenant, fmt.Sprint("Client ", i)).ID)
+		clients = append(clients, w.AddClient(w.tenant, fmt.Sprint("Client ", i)).ID)
 	}
-	theirs := w.Tenant("Other")
-	foreign := w.Client(theirs, "Theirs").ID
-	archived := w.Client(w.tenant, "Archived").ID
-	archivedKey := w.NewKey(w.tenant, []domain.Scope{domain.Read}, []domain.ClientID{archived})
+	theirs := w.AddPartner("Other")
+	foreign := w.AddClient(theirs, "Theirs").ID
+	archived := w.AddClient(w.tenant, "Archived").ID
+	archivedKey := w.AddKey(w.tenant, []domain.Scope{domain.Read}, []domain.ClientID{archived})
 	subset := clients[1:4]
-	key := w.NewKey(w.tenant, []domain.Scope{domain.Read}, subset)
+	key := w.AddKey(w.tenant, []domain.Scope{domain.Read}, subset)
 	reached := append([]domain.ClientID{w.client.ID}, clients...)
 	filter := func(query string) *follower { return &follower{w.Harness, w.tenant.Key, query, ""} }
 	created, users := string(domain.ClientCreated), "user.created,"+string(domain.UserUpdated)
@@ -116,7 +116,7 @@ func TestFollowEvents(t *testing.T) {
 					client = archived
 				}
 			}
-			w.User(tenant, client, v2test.Email(int(w.sampled.Add(1))))
+			w.AddUser(tenant, client, v2test.Email(int(w.sampled.Add(1))))
 			if dice.IntN(4) == 0 {
 				w.Publish()
 			}
@@ -156,7 +156,7 @@ func TestFollowEvents(t *testing.T) {
 func TestLatestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	empty := &follower{w.Harness, w.Tenant("Without events").Key, "", "latest"}
+	empty := &follower{w.Harness, w.AddPartner("Without events").Key, "", "latest"}
 	if items, more := empty.page(10); len(items) > 0 || more || empty.cursor == "" {
 		t.Errorf("without events: %v %v %q", items, more, empty.cursor)
 	}
@@ -169,7 +169,7 @@ func TestLatestEvents(t *testing.T) {
 		if items, more := f.page(10); len(items) > 0 || more {
 			t.Errorf("%q: goes on with %d events", filters, len(items))
 		}
-		w.User(w.tenant, w.client.ID, v2test.Email(int(w.sampled.Add(1))))
+		w.AddUser(w.tenant, w.client.ID, v2test.Email(int(w.sampled.Add(1))))
 		if items, _ := f.page(10); len(items) > 0 {
 			t.Errorf("%q: shows %d events that are not published", filters, len(items))
 		}
@@ -189,7 +189,7 @@ func TestEventsKept(t *testing.T) {
 	f := &follower{w.Harness, w.tenant.Key, "", ""}
 	f.page(1)
 	w.Clock.Advance(domain.EventLife + 1)
-	waiting := w.User(w.tenant, w.client.ID, "second@example.com")
+	waiting := w.AddUser(w.tenant, w.client.ID, "second@example.com")
 	w.Clock.Advance(domain.EventLife - 1)
 	if _, err := w.DB.DailyRefresh(t.Context(), domain.DateOf(w.Clock.Now()), func(int, int) {}); err != nil {
 		t.Fatal(err)
@@ -207,8 +207,8 @@ func TestEventsKept(t *testing.T) {
 // begins at the end; never is one a failure.
 func FuzzEventCursor(f *testing.F) {
 	w := &world{Harness: v2test.New(f, v2test.Options{Limits: v2test.Unlimited})}
-	w.tenant = w.Tenant("Partner")
-	w.Client(w.tenant, "Client")
+	w.tenant = w.AddPartner("Partner")
+	w.AddClient(w.tenant, "Client")
 	w.Publish()
 	follow := &follower{w.Harness, w.tenant.Key, "", ""}
 	follow.page(1)

@@ -121,10 +121,10 @@ func spreadChanges(h *v2test.Harness) {
 
 // othersIDs are ids of another partner's objects, by the names of filters.
 func othersIDs(h *v2test.Harness) ids {
-	other := h.Tenant("Another partner")
-	client := h.Client(other, "Theirs")
+	other := h.AddPartner("Another partner")
+	client := h.AddClient(other, "Theirs")
 	h.Exec("UPDATE clients SET external_id = 'their own' WHERE id = $1", client.ID)
-	user := h.User(other, client.ID, "theirs@example.com")
+	user := h.AddUser(other, client.ID, "theirs@example.com")
 	parts := furnish(h, client.ID, user.ID, 1)
 	at, result := parts.with(client.ID, user.ID), db.NewID[domain.ResultKind]()
 	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)

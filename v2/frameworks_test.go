@@ -111,7 +111,7 @@ func TestAssignFramework(t *testing.T) {
 func TestAssignFrameworkToUsers(t *testing.T) {
 	t.Parallel()
 	w := newStaff(t, 3)
-	w.Collection(w.client.ID, "soc 2")
+	w.AddCollection(w.client.ID, "soc 2")
 	named := fmt.Sprintf(`{"framework_id":"soc2","audience":{"type":"users","user_ids":[%q,%q]}`, w.users[0].ID, w.users[1].ID)
 	for i, want := range []string{"SOC 2 (2)", "SOC 2 (3)"} {
 		dry := w.follow(named + `,"dry_run":true}`).Want(201)
@@ -156,7 +156,7 @@ func TestFrameworkMeetsEntries(t *testing.T) {
 	all.Go(func() { w.follow(`{"framework_id":"gdpr"}`).Want(201) })
 	for i, u := range w.users {
 		all.Go(func() {
-			w.User(w.tenant, w.client.ID, fmt.Sprintf("new%d@example.com", i))
+			w.AddUser(w.tenant, w.client.ID, fmt.Sprintf("new%d@example.com", i))
 			for _, status := range []string{"inactive", "active"} {
 				w.Do("PATCH", "/v2/users/"+u.ID.String(), w.tenant.Key, `{"status":"`+status+`"}`).Want(200)
 			}
@@ -180,7 +180,7 @@ func TestRemoveFramework(t *testing.T) {
 	t.Parallel()
 	w := newStaff(t, 3)
 	started, done, idle := w.users[0], w.users[1], w.users[2]
-	collection := w.Collection(w.client.ID, "Some")
+	collection := w.AddCollection(w.client.ID, "Some")
 	w.Exec("INSERT INTO collection_members (client_id, collection_id, user_id, added_at) SELECT client_id, $1, id, $2 FROM users", collection, w.Clock.Now())
 	w.Exec("DELETE FROM assignments")
 	w.Exec("UPDATE users SET next_due_on = NULL, next_course_id = NULL, created_at = created_at - interval '100 days'")

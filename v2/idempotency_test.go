@@ -30,12 +30,12 @@ func (w *world) posts(t *testing.T, fn func(t *testing.T, w *world, o op.Operati
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	twin := w.Client(w.tenant, "Twin")
+	twin := w.AddClient(w.tenant, "Twin")
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		if o.Meta().Method != "POST" {
 			return
 		}
-		path, key := pathOf(t, o, w.ids()), w.NewKey(w.tenant, bothScopes, nil)
+		path, key := pathOf(t, o, w.ids()), w.AddKey(w.tenant, bothScopes, nil)
 		sample := func() any { // another each time, of an operation that takes a body
 			if o.Input().Body == nil {
 				return nil
@@ -72,7 +72,7 @@ func TestIdempotency(t *testing.T) {
 			t.Error("replays and conflicts changed something")
 		}
 		// Another API key has its own; so has the same one a day later.
-		post(w.NewKey(w.tenant, bothScopes, nil), pathOf(t, o, w.ids()), sample()).Want(o.Meta().Status)
+		post(w.AddKey(w.tenant, bothScopes, nil), pathOf(t, o, w.ids()), sample()).Want(o.Meta().Status)
 		w.Clock.Advance(domain.OutcomeLife - time.Microsecond)
 		if r := post(key, path, body); string(r.Body) != string(first.Body) {
 			t.Errorf("just within a day, replays %s", r.Body)

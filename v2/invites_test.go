@@ -43,7 +43,7 @@ func TestInvites(t *testing.T) {
 	w.Exec("INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at) VALUES (gen_random_uuid(), $1, $2, 'known@example.com', 'K', 'owner', now())",
 		w.tenant.ID, w.client.ID)
 	checkError(t, w.invite("KNOWN@example.com"), domain.Conflict)
-	other := w.Client(w.tenant, "Other")
+	other := w.AddClient(w.tenant, "Other")
 	w.Do("POST", "/v2/clients/"+other.ID.String()+"/admins/invites", w.tenant.Key, `{"email":"known@example.com","role":"viewer"}`).Want(202)
 	checkInvalid(t, w.Do("POST", "/v2/clients/"+other.ID.String()+"/admins/invites", w.tenant.Key, `{"email":"o@example.com","role":"owner"}`), "role", "admin, viewer")
 }
@@ -75,7 +75,7 @@ func TestInviteLimits(t *testing.T) {
 	// invite sends n invites to each of these clients, fewer at once than a key may have
 	// in progress, and returns how many were accepted.
 	number := 0
-	invite := func(tenant v2test.Tenant, n int, clients ...domain.ClientID) (accepted int32) {
+	invite := func(tenant v2test.Partner, n int, clients ...domain.ClientID) (accepted int32) {
 		var passed atomic.Int32
 		var all errgroup.Group
 		all.SetLimit(12)
@@ -117,15 +117,15 @@ func TestInviteLimits(t *testing.T) {
 	// the day of the partner, whose clients are asked at once
 	others := make([]domain.ClientID, 6)
 	for i := range others {
-		others[i] = w.Client(w.tenant, fmt.Sprintf("Client %d", i)).ID
+		others[i] = w.AddClient(w.tenant, fmt.Sprintf("Client %d", i)).ID
 	}
 	want("of the partner", invite(w.tenant, 20, others...), 75)
 	r = w.invite("later@example.com")
 	if r.Code() != domain.RateLimited || r.Header.Get("Retry-After") != strconv.Itoa(23*60*60) {
 		t.Errorf("Retry-After is %q", r.Header.Get("Retry-After"))
 	}
-	other := w.Tenant("Another partner")
-	want("another partner", invite(other, 1, w.Client(other, "Client").ID), 1)
+	other := w.AddPartner("Another partner")
+	want("another partner", invite(other, 1, w.AddClient(other, "Client").ID), 1)
 	w.Clock.Advance(23 * time.Hour)
 	want("a day later", invite(w.tenant, 3, w.client.ID), 3)
 }

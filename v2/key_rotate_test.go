@@ -29,7 +29,7 @@ func TestRotatedKey(t *testing.T) {
 	limits := v2test.Unlimited
 	limits.PerKey = 100
 	w := newWorld(t, v2test.Options{Limits: limits, Audit: true})
-	old := w.NewKey(w.tenant, bothScopes, nil)
+	old := w.AddKey(w.tenant, bothScopes, nil)
 	w.Get("/v2/key", old).Want(http.StatusOK)
 	k := w.rotate(old, db.Rotation{OldFor: 7 * 24 * time.Hour})
 	w.Clock.Advance(ginop.KeyMemory)
@@ -85,7 +85,7 @@ func TestRotationEnds(t *testing.T) {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
-	first := w.NewKey(w.tenant, bothScopes, nil)
+	first := w.AddKey(w.tenant, bothScopes, nil)
 	second := w.rotate(first, db.Rotation{OldFor: time.Hour})
 	third := w.rotate(first, db.Rotation{OldFor: time.Hour}) // by the prefix of a text that is old
 	if third.Ended != domain.APIKeyPrefix(first) || third.OldPrefix != domain.APIKeyPrefix(second.Text) {
@@ -140,7 +140,7 @@ func TestRotationEnds(t *testing.T) {
 func TestRotationsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	first := w.NewKey(w.tenant, bothScopes, nil)
+	first := w.AddKey(w.tenant, bothScopes, nil)
 	texts := make([]string, 8)
 	v2test.AtOnce(len(texts), func(i int) int {
 		k, err := w.DB.RotateKey(t.Context(), domain.APIKeyPrefix(first), db.Rotation{OldFor: time.Hour})

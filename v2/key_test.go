@@ -19,7 +19,7 @@ func TestKey(t *testing.T) {
 	w := newWorld(t, v2test.Options{})
 	created := w.Clock.Now().UTC().Format("2006-01-02T15:04:05.000000Z")
 	end := w.Clock.Now().AddDate(1, 0, 0)
-	archived := w.Client(w.tenant, "Archived").ID
+	archived := w.AddClient(w.tenant, "Archived").ID
 	network := netip.MustParsePrefix("192.0.2.0/24")
 	create := func(in db.NewKey) string {
 		in.Partner, in.Name = w.tenant.ID, "sync"

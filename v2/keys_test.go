@@ -19,7 +19,7 @@ func TestRevocation(t *testing.T) {
 		t.Errorf("keys are remembered for %s", ginop.KeyMemory)
 	}
 	w := newWorld(t, v2test.Options{})
-	key := w.NewKey(w.tenant, bothScopes, nil)
+	key := w.AddKey(w.tenant, bothScopes, nil)
 	w.Get("/v2/clients", key).Want(200)
 	if _, err := w.DB.RevokeKey(t.Context(), key[:13]); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestOlderKeys(t *testing.T) {
 	if strings.Contains(w.Text("SELECT string_agg(k::text, '') FROM api_keys AS k"), w.tenant.Key[:15]) {
 		t.Error("the database holds more of a key than its start")
 	}
-	made, old := w.NewKey(w.tenant, bothScopes, nil), "pk_"+strings.Repeat("aB3_-", 8)+"xyY"
+	made, old := w.AddKey(w.tenant, bothScopes, nil), "pk_"+strings.Repeat("aB3_-", 8)+"xyY"
 	w.Exec("UPDATE api_keys SET digest = $1, prefix = $2 WHERE digest = $3", db.KeyDigest(old), old[:11], db.KeyDigest(made))
 	w.Get("/v2/clients", old).Want(200)
 	checkError(t, w.Get("/v2/clients", made[:40]+"00000"), domain.Unauthorized)
@@ -79,7 +79,7 @@ func TestExpiry(t *testing.T) {
 func TestNarrowedAccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	key := w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
+	key := w.AddKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
 	w.Get(w.clientPath(), key).Want(200)
 	w.Exec("DELETE FROM api_key_clients")
 	checkError(t, w.Get(w.clientPath(), key), domain.NotFound)

@@ -18,7 +18,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	for _, name := range []string{"100% Pure", "100 Pure", "snake_case", "snakecase", `back\slash`, "ÄRZTE Übersee", "Ωmega", "it's", `"quoted"`, "日本語 株式会社", "a?b", "a $1 b"} {
-		w.Client(w.tenant, name)
+		w.AddClient(w.tenant, name)
 	}
 	for q, want := range map[string]string{
 		"%": "100% Pure", "_": "snake_case", "0% p": "100% Pure", `\`: `back\slash`, "ärzte": "ÄRZTE Übersee", "ÜBER": "ÄRZTE Übersee",
@@ -84,7 +84,7 @@ func TestIDs(t *testing.T) {
 func TestCursors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	w.Client(w.tenant, "Third")
+	w.AddClient(w.tenant, "Third")
 	bad := func(path, cursor string) {
 		t.Helper()
 		checkInvalid(t, w.Get(path+"cursor="+url.QueryEscape(cursor), w.tenant.Key), "cursor")
@@ -108,7 +108,7 @@ func TestCursors(t *testing.T) {
 		bad("/v2/clients?", text)
 	}
 	// A cursor says where to go on, not what may be seen.
-	subset := w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
+	subset := w.AddKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
 	if r := w.Get("/v2/clients?cursor="+clients, subset).Want(200); len(names(r)) != 0 {
 		t.Errorf("a cursor of another key shows %s", r.Body)
 	}
@@ -117,7 +117,7 @@ func TestCursors(t *testing.T) {
 func TestMalformedQuery(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
-	tenant := h.Tenant("Partner")
+	tenant := h.AddPartner("Partner")
 	refused := h.Get("/v2/clients?limit=%zz", tenant.Key).Want(400)
 	if fields, ok := refused.Field("error.fields").([]any); !ok || len(fields) != 1 {
 		t.Errorf("refused with %s", refused.Body)

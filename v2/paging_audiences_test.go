@@ -11,7 +11,7 @@ import (
 // collect gives each home a collection.
 func (p *pagedTable) collect() {
 	for i := range p.homes {
-		p.homes[i].collection = p.h.Collection(p.homes[i].client, "Collection")
+		p.homes[i].collection = p.h.AddCollection(p.homes[i].client, "Collection")
 	}
 }
 
@@ -41,7 +41,7 @@ func pagedFrameworks(p *pagedTable) {
 func pagedMembers(p *pagedTable) {
 	p.ofClient(api.ListMembers, shownAs[domain.UserKind], "user_id")
 	p.collect()
-	beside := p.h.Collection(p.homes[0].client, "Beside")
+	beside := p.h.AddCollection(p.homes[0].client, "Beside")
 	p.at["collection_id"] = p.homes[0].collection.String()
 	p.fill(func(of *pagedRecords, r pagedRow) {
 		of.putUser(of.id, r.email, nil, r)

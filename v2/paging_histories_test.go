@@ -26,7 +26,7 @@ func pagedExposures(p *pagedTable) {
 	p.ofClient(api.ListExposures, nil, "user_id", "breach_name")
 	exposed := []domain.UserID{p.homes[0].user, p.other.user}
 	for i := range 3 {
-		exposed = append(exposed, p.h.User(p.tenant, p.homes[0].client, v2test.Email(10+i)).ID)
+		exposed = append(exposed, p.h.AddUser(p.tenant, p.homes[0].client, v2test.Email(10+i)).ID)
 	}
 	p.h.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", exposed[1])
 	p.breaches(60)

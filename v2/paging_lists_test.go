@@ -38,7 +38,7 @@ func (p *pagedTable) reached() (clients []domain.ClientID, holds func(pagedRow) 
 func pagedClients(p *pagedTable) {
 	p.of(api.ListClients, nil, shownAs[domain.ClientKind], "id")
 	p.drop, p.stored = p.archive, p.h.CountClients
-	stranger := p.h.Client(p.h.Tenant("Other"), "alpha of another partner")
+	stranger := p.h.AddClient(p.h.AddPartner("Other"), "alpha of another partner")
 	p.fill((*pagedRecords).putClient)
 
 	named := map[string]bool{}
@@ -63,9 +63,9 @@ func pagedClients(p *pagedTable) {
 
 // pagedUsers: another client has a user, too.
 func pagedUsers(p *pagedTable) {
-	client := p.h.Client(p.tenant, "Client").ID
-	p.h.User(p.tenant, p.h.Client(p.tenant, "Other").ID, "alpha0@example.com")
-	collection := p.h.Collection(client, "Collection")
+	client := p.h.AddClient(p.tenant, "Client").ID
+	p.h.AddUser(p.tenant, p.h.AddClient(p.tenant, "Other").ID, "alpha0@example.com")
+	collection := p.h.AddCollection(client, "Collection")
 	p.homes = []pagedHome{{tenant: p.tenant, client: client}}
 	p.of(api.ListUsers, ids{"client_id": client.String()}, shownAs[domain.UserKind], "id")
 	p.fill(func(of *pagedRecords, r pagedRow) {
@@ -95,8 +95,8 @@ func pagedUsers(p *pagedTable) {
 func pagedUsersByEmail(p *pagedTable) {
 	p.of(api.FindUsers, nil, shownAs[domain.ClientKind], "client_id")
 	p.drop, p.stored = p.archive, p.h.CountClients
-	stranger := p.h.Tenant("Other")
-	p.h.User(stranger, p.h.Client(stranger, "Client").ID, everywhere)
+	stranger := p.h.AddPartner("Other")
+	p.h.AddUser(stranger, p.h.AddClient(stranger, "Client").ID, everywhere)
 	p.fill(func(of *pagedRecords, r pagedRow) {
 		of.putClient(r)
 		of.client = r.uuid

@@ -90,7 +90,7 @@ type pagedList struct {
 // database does.
 type pagedTable struct {
 	h      *v2test.Harness
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	op     op.Declaration
 	set    *op.Set  // where the operation is bound; nil for the service's own
 	at     ids      // what the path names
@@ -121,7 +121,7 @@ type pagedTable struct {
 // newPagedTable makes one of the pagedTables, with a number of rows.
 func newPagedTable(t *testing.T, table func(*pagedTable), rows int) *pagedTable {
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	p := &pagedTable{h: h, tenant: h.Tenant("Paged"), order: "created_at", dice: rand.New(rand.NewPCG(3, 1)), first: rows}
+	p := &pagedTable{h: h, tenant: h.AddPartner("Paged"), order: "created_at", dice: rand.New(rand.NewPCG(3, 1)), first: rows}
 	p.drop = p.remove
 	table(p)
 	return p
@@ -140,12 +140,12 @@ func (p *pagedTable) of(o op.Declaration, at ids, show func([16]byte) string, sh
 // a neighbour and of another partner's client, with the same sort keys and, where the
 // constraints let them, the same ids.
 func (p *pagedTable) ofClient(o op.Declaration, show func([16]byte) string, shown ...string) {
-	stranger, client := p.h.Tenant("Other"), p.h.Client(p.tenant, "Client").ID
+	stranger, client := p.h.AddPartner("Other"), p.h.AddClient(p.tenant, "Client").ID
 	for i, home := range []pagedHome{
-		{tenant: p.tenant, client: client}, {tenant: p.tenant, client: p.h.Client(p.tenant, "Neighbour").ID},
-		{tenant: stranger, client: p.h.Client(stranger, "Client").ID}, {tenant: p.tenant, client: client},
+		{tenant: p.tenant, client: client}, {tenant: p.tenant, client: p.h.AddClient(p.tenant, "Neighbour").ID},
+		{tenant: stranger, client: p.h.AddClient(stranger, "Client").ID}, {tenant: p.tenant, client: client},
 	} {
-		user := p.h.User(home.tenant, home.client, v2test.Email(i))
+		user := p.h.AddUser(home.tenant, home.client, v2test.Email(i))
 		home.user, home.group = user.ID, user.Group.ID
 		p.homes = append(p.homes, home)
 	}
@@ -182,7 +182,7 @@ func (p *pagedTable) add(query string, holds func(pagedRow) bool) {
 func (p *pagedTable) addSubset(query string, clients []domain.ClientID, holds func(pagedRow) bool) {
 	p.add(query, holds)
 	l := &p.lists[len(p.lists)-1]
-	l.name, l.key = l.name+", of a subset's key", p.h.NewKey(p.tenant, bothScopes, clients)
+	l.name, l.key = l.name+", of a subset's key", p.h.AddKey(p.tenant, bothScopes, clients)
 }
 
 // sorted makes of each list one in every sort.

@@ -80,8 +80,8 @@ var plannedSQL = []string{
 }
 
 // planned adds such a client.
-func planned(h *v2test.Harness, tenant v2test.Tenant, prefix string) plannedClient {
-	c := plannedClient{client: h.Client(tenant, prefix).ID, user: db.NewID[domain.UserKind](), collection: db.NewID[domain.CollectionKind]()}
+func planned(h *v2test.Harness, tenant v2test.Partner, prefix string) plannedClient {
+	c := plannedClient{client: h.AddClient(tenant, prefix).ID, user: db.NewID[domain.UserKind](), collection: db.NewID[domain.CollectionKind]()}
 	policies := make([]string, len(c.policies))
 	for i := range c.policies {
 		c.policies[i] = db.NewID[domain.PolicyKind]()
@@ -215,7 +215,7 @@ func plannedLists(c plannedClient) []plannedList {
 // after a cursor, and a jump.
 func TestPagingPlansOfTenants(t *testing.T) {
 	h, set, queries := newTraced(t)
-	tenant, stranger := h.Tenant("Large"), h.Tenant("Other")
+	tenant, stranger := h.AddPartner("Large"), h.AddPartner("Other")
 	h.Exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ('A', 'A', 'low', '{Names}'), ('B', 'B', 'low', '{Names}')")
 	h.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 		VALUES (gen_random_uuid(), 'T', 'en', 'it', 'T', 'it@example.com', '', '', '2026-01-01Z')`)

@@ -112,8 +112,8 @@ func newTraced(t *testing.T) (h *v2test.Harness, set *op.Set, queries *pageQueri
 
 func newPlannedPages(t *testing.T) plannedPages {
 	h, set, queries := newTraced(t)
-	tenant, other := h.Tenant("Large"), h.Tenant("Other")
-	client, neighbour := h.Client(tenant, "Large").ID, h.Client(tenant, "Neighbour").ID
+	tenant, other := h.AddPartner("Large"), h.AddPartner("Other")
+	client, neighbour := h.AddClient(tenant, "Large").ID, h.AddClient(tenant, "Neighbour").ID
 	h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, average_score, summarized_at, created_at, updated_at)
 		SELECT gen_random_uuid(), CASE WHEN n % 5 = 0 THEN $1::uuid ELSE $2::uuid END, 'n' || n, 'n' || n, 500 + n % 300, $3, $3::timestamptz - n % 1000 * interval '1 hour', $3
 		FROM generate_series(1, 5000) AS n`, other.ID, tenant.ID, h.Clock.Now())

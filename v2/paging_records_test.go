@@ -13,7 +13,7 @@ import (
 
 // pagedHome is whose records some are.
 type pagedHome struct {
-	tenant     v2test.Tenant
+	tenant     v2test.Partner
 	client     domain.ClientID
 	user       domain.UserID
 	group      domain.GroupID

@@ -219,10 +219,10 @@ func walkInParallel(t *testing.T, table func(*pagedTable)) {
 func TestPagingByScoreStandsStill(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	p := &pagedTable{h: h, tenant: h.Tenant("Scores"), op: api.ListClients, shown: []string{"id"}}
+	p := &pagedTable{h: h, tenant: h.AddPartner("Scores"), op: api.ListClients, shown: []string{"id"}}
 	for i := range 8 {
-		client := h.Client(p.tenant, fmt.Sprint("Client ", i))
-		user := h.User(p.tenant, client.ID, v2test.Email(i))
+		client := h.AddClient(p.tenant, fmt.Sprint("Client ", i))
+		user := h.AddUser(p.tenant, client.ID, v2test.Email(i))
 		p.rows = append(p.rows, pagedRow{uuid: client.ID, id: client.ID.String(), name: client.Name, score: 500 + 50*(i/2)})
 		h.Exec("UPDATE users SET score = $2 WHERE id = $1", user.ID, p.rows[i].score)
 	}

@@ -115,8 +115,8 @@ func TestCancelSends(t *testing.T) {
 // scheduledBeside schedules a mail to a user of another client of the partner, and returns its id.
 func scheduledBeside(w *staff) string {
 	w.T.Helper()
-	client := w.Client(w.tenant, "Beside")
-	user := w.User(w.tenant, client.ID, "beside@example.com")
+	client := w.AddClient(w.tenant, "Beside")
+	user := w.AddUser(w.tenant, client.ID, "beside@example.com")
 	var out sends
 	w.Do("POST", "/v2/clients/"+client.ID.String()+"/phishing/sends", w.tenant.Key,
 		map[string]any{"user_ids": []string{user.ID.String()}, "send_at": "2026-07-01T00:00:00Z"}).Want(202).Into(&out)

@@ -97,8 +97,8 @@ func TestTemplatesAreNotRepeated(t *testing.T) {
 // its place.
 func TestSendPhishingRefusals(t *testing.T) {
 	w := newSender(t, 2)
-	other := w.Client(w.tenant, "Other client")
-	elsewhere := w.User(w.tenant, other.ID, "else@example.com")
+	other := w.AddClient(w.tenant, "Other client")
+	elsewhere := w.AddUser(w.tenant, other.ID, "else@example.com")
 	w.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", w.users[1].ID)
 	good := w.users[0].ID.String()
 	for _, c := range []struct {

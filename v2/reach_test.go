@@ -21,17 +21,17 @@ type outsiders map[string]ids
 // tenants are a partner with a client outside of a subset key, one within it,
 // and one archived, and another partner.
 func tenants(t *testing.T, w *world) (subset string, out outsiders) {
-	subset = w.NewKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
-	listed := w.Client(w.tenant, "Archived, and listed for the key")
-	archivedUser := w.User(w.tenant, listed.ID, "first@example.com")
+	subset = w.AddKey(w.tenant, bothScopes, []domain.ClientID{w.client.ID})
+	listed := w.AddClient(w.tenant, "Archived, and listed for the key")
+	archivedUser := w.AddUser(w.tenant, listed.ID, "first@example.com")
 	w.Exec("INSERT INTO api_key_clients (key_id, client_id) SELECT id, $1 FROM api_keys WHERE NOT all_clients", listed.ID)
 	w.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", listed.ID)
 	w.CountClients()
-	beside := w.Client(w.tenant, "Beside")
-	besideUser := w.User(w.tenant, beside.ID, "first@example.com")
-	other := w.Tenant("Another partner")
-	theirs := w.Client(other, "Client")
-	theirUser := w.User(other, theirs.ID, "first@example.com")
+	beside := w.AddClient(w.tenant, "Beside")
+	besideUser := w.AddUser(w.tenant, beside.ID, "first@example.com")
+	other := w.AddPartner("Another partner")
+	theirs := w.AddClient(other, "Client")
+	theirUser := w.AddUser(other, theirs.ID, "first@example.com")
 	archived := w.pair(listed, archivedUser)
 	archived["webhook_id"], archived["delivery_id"] = strangers()["webhook_id"], strangers()["delivery_id"] // which are the partner's
 	return subset, outsiders{

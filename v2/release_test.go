@@ -181,7 +181,7 @@ func (w *world) sameByTool(t *testing.T, tools *sdk.ClientSession, o op.Operatio
 func TestLaterInputs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Release: op.V2_3, Limits: v2test.Unlimited, MCP: &mcp.Config{}})
-	w.Client(w.tenant, "Another")
+	w.AddClient(w.tenant, "Another")
 	first := w.Get("/v2/clients?limit=1&external_id=none", w.tenant.Key).Want(http.StatusOK)
 	cursor, _ := first.Field("page.next_cursor").(string)
 	if rows := w.Get("/v2/clients?limit=1&external_id=other&cursor="+cursor, w.tenant.Key).Want(http.StatusOK); len(rawItems(rows)) != 1 {

@@ -142,7 +142,7 @@ func TestReportPeriods(t *testing.T) {
 func TestReportsLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	other := w.NewKey(w.tenant, bothScopes, nil)
+	other := w.AddKey(w.tenant, bothScopes, nil)
 	first := w.Do("POST", w.reportsOf(), w.tenant.Key, `{"type":"policy"}`, "Idempotency-Key", "k").Want(http.StatusCreated)
 	finishReport(t, w.Harness, w.client.ID, first.Field("id").(string), domain.ReportFailed)
 	w.Clock.Advance(10 * time.Minute)
@@ -166,7 +166,7 @@ func TestReportsLimit(t *testing.T) {
 	if replay.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("the first is not replayed")
 	}
-	beside := w.Client(w.tenant, "Beside")
+	beside := w.AddClient(w.tenant, "Beside")
 	w.Do("POST", "/v2/clients/"+beside.ID.String()+"/reports", w.tenant.Key, `{"type":"policy"}`).Want(http.StatusCreated)
 
 	w.Clock.Advance(time.Duration(wait)*time.Second - time.Millisecond)

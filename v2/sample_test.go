@@ -23,7 +23,7 @@ import (
 // send a sample request to every operation of the set.
 type world struct {
 	*v2test.Harness
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client api.Client
 	user   api.User
 	// sampled numbers the samples.
@@ -36,9 +36,9 @@ type world struct {
 
 func newWorld(t *testing.T, o v2test.Options) *world {
 	w := &world{Harness: v2test.New(t, o), sampled: &atomic.Int64{}, release: o.Release}
-	w.tenant = w.Tenant("Partner")
-	w.client = w.Client(w.tenant, "Client")
-	w.user = w.User(w.tenant, w.client.ID, "first@example.com")
+	w.tenant = w.AddPartner("Partner")
+	w.client = w.AddClient(w.tenant, "Client")
+	w.user = w.AddUser(w.tenant, w.client.ID, "first@example.com")
 	w.parts = furnish(w.Harness, w.client.ID, w.user.ID, 100)
 	return w
 }

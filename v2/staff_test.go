@@ -11,20 +11,20 @@ import (
 // staff is a service with one client and its users, created a second apart.
 type staff struct {
 	*v2test.Harness
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client api.Client
 	users  []api.User
 }
 
 func newStaff(t *testing.T, users int) *staff {
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	s := &staff{Harness: h, tenant: h.Tenant("Partner")}
-	s.client = h.Client(s.tenant, "Client")
+	s := &staff{Harness: h, tenant: h.AddPartner("Partner")}
+	s.client = h.AddClient(s.tenant, "Client")
 	for i := range users {
 		if i > 0 {
 			h.Clock.Advance(time.Second)
 		}
-		s.users = append(s.users, h.User(s.tenant, s.client.ID, v2test.Email(i)))
+		s.users = append(s.users, h.AddUser(s.tenant, s.client.ID, v2test.Email(i)))
 	}
 	return s
 }

@@ -162,8 +162,8 @@ func TestStatementsOfStaleLists(t *testing.T) {
 // statements for an empty client and a crowd.
 func TestStatementsOfReads(t *testing.T) {
 	w := crowd(t)
-	empty := w.Client(w.tenant, "Empty")
-	alone := w.pair(empty, w.User(w.tenant, empty.ID, "alone@example.com"))
+	empty := w.AddClient(w.tenant, "Empty")
+	alone := w.pair(empty, w.AddUser(w.tenant, empty.ID, "alone@example.com"))
 	w.Get("/v2/clients?sort=risk_score", w.tenant.Key).Want(200)
 	w.each(t, func(t *testing.T, w *world, o op.Operation) {
 		if o.Meta().Scope != domain.Read || isList(o) {
@@ -188,7 +188,7 @@ func TestStatementsOfWrites(t *testing.T) {
 	for _, u := range w.users {
 		users = append(users, u.ID.String())
 	}
-	client, collection := "/v2/clients/"+w.client.ID.String(), w.Collection(w.client.ID, "Some")
+	client, collection := "/v2/clients/"+w.client.ID.String(), w.AddCollection(w.client.ID, "Some")
 	for path, body := range map[string]struct {
 		member string
 		ids    []string

@@ -47,7 +47,7 @@ func TestSummary(t *testing.T) {
 func TestUpdatedSince(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	w.Client(w.tenant, "Quiet")
+	w.AddClient(w.tenant, "Quiet")
 	since := func(at time.Time) string {
 		text := strings.ReplaceAll(at.Format(time.RFC3339Nano), "+", "%2B")
 		return strings.Join(names(w.Get("/v2/clients?updated_since="+text, w.tenant.Key).Want(200)), ", ")

@@ -13,10 +13,10 @@ import (
 
 // connected is a service with a client that has a directory, and the path of its
 // runs.
-func connected(t *testing.T) (h *v2test.Harness, tenant v2test.Tenant, client domain.ClientID, path string) {
+func connected(t *testing.T) (h *v2test.Harness, tenant v2test.Partner, client domain.ClientID, path string) {
 	h = v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant = h.Tenant("Partner")
-	client = h.Client(tenant, "Client").ID
+	tenant = h.AddPartner("Partner")
+	client = h.AddClient(tenant, "Client").ID
 	err := dirsync.Connect(t.Context(), h.DB, client, domain.Google, json.RawMessage("{}"), []byte("sealed"))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func connected(t *testing.T) (h *v2test.Harness, tenant v2test.Tenant, client do
 func TestStartSync(t *testing.T) {
 	t.Parallel()
 	h, tenant, client, path := connected(t)
-	second := h.NewKey(tenant, bothScopes, nil)
+	second := h.AddKey(tenant, bothScopes, nil)
 	r := h.Do("POST", path, tenant.Key, nil).Want(202)
 	if r.Field("status") != "queued" || r.Field("queued_at") != "2026-06-15T12:00:00.000000Z" || len(r.JSON()) != 2 {
 		t.Errorf("answers %s", r.Body)
@@ -69,7 +69,7 @@ func TestStartSync(t *testing.T) {
 	}
 	h.Clock.Advance(2 * time.Hour)
 	checkError(t, h.Do("POST", path, tenant.Key, nil), domain.Conflict)
-	demo := h.Client(tenant, "Shows a directory without a connection").ID
+	demo := h.AddClient(tenant, "Shows a directory without a connection").ID
 	h.Exec("UPDATE clients SET directory_sync = 'google' WHERE id = $1", demo)
 	checkError(t, h.Do("POST", "/v2/clients/"+demo.String()+"/sync/runs", tenant.Key, nil), domain.Conflict)
 }

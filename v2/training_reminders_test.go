@@ -60,7 +60,7 @@ func TestTrainingReminders(t *testing.T) {
 	if dry := remind(map[string]any{"dry_run": true}).Want(http.StatusTooManyRequests); dry.Header.Get("Retry-After") != refused.Header.Get("Retry-After") {
 		t.Errorf("a dry run is refused with %s %s", dry.Header.Get("Retry-After"), dry.Body)
 	}
-	foreign := w.User(w.tenant, w.Client(w.tenant, "Other").ID, "theirs@example.com")
+	foreign := w.AddUser(w.tenant, w.AddClient(w.tenant, "Other").ID, "theirs@example.com")
 	mixed := remind(map[string]any{"user_ids": []any{first, foreign.ID}}).Want(http.StatusBadRequest)
 	if !strings.Contains(string(mixed.Body), "user_ids[1]") || mails() != 2 {
 		t.Errorf("a user of another client: %s", mixed.Body)

@@ -124,8 +124,8 @@ func saysAssigned(r v2test.Response, assigned, notified, open, skipped float64) 
 func TestAssignTraining(t *testing.T) {
 	t.Parallel()
 	w := newStaff(t, 5)
-	stranger := w.Tenant("Stranger") // whose users have the course open, and count nowhere
-	w.User(stranger, w.Client(stranger, "Elsewhere").ID, "open@example.org")
+	stranger := w.AddPartner("Stranger") // whose users have the course open, and count nowhere
+	w.AddUser(stranger, w.AddClient(stranger, "Elsewhere").ID, "open@example.org")
 	w.Exec("INSERT INTO assignments (client_id, user_id, course_id, position, assigned_at, due_on) SELECT client_id, id, $1, 1000, $2, '2026-06-20' FROM users WHERE email = 'open@example.org'", course(7), w.Clock.Now())
 	open, done, lapsed, inactive := w.users[1], w.users[2], w.users[3], w.users[4]
 	w.Do("PATCH", "/v2/users/"+inactive.ID.String(), w.tenant.Key, `{"status":"inactive"}`).Want(200)
@@ -170,7 +170,7 @@ func TestAssignTraining(t *testing.T) {
 func TestAssignTrainingAudiences(t *testing.T) {
 	t.Parallel()
 	w := newStaff(t, 3)
-	collection := w.Collection(w.client.ID, "Some")
+	collection := w.AddCollection(w.client.ID, "Some")
 	w.Exec("INSERT INTO collection_members (client_id, collection_id, user_id, added_at) VALUES ($1, $2, $3, $4)", w.client.ID, collection, w.users[1].ID, w.Clock.Now())
 	r := w.assign(fmt.Sprintf(`{"course_id":%q,"audience":{"type":"collection","collection_id":%q},"due_on":"2026-06-01","notify":false}`, course(8), collection)).Want(200)
 	if !saysAssigned(r, 1, 0, 0, 0) || w.Number("SELECT count(*) FROM mail_requests") != 0 {
@@ -190,9 +190,9 @@ func TestAssignTrainingAudiences(t *testing.T) {
 func TestAssignmentsAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newStaff(t, 1)
-	other := w.Client(w.tenant, "Other")
-	theirs, collection := w.User(w.tenant, other.ID, "x@example.com").ID, w.Collection(other.ID, "Foreign")
-	large := w.Collection(w.client.ID, "Large")
+	other := w.AddClient(w.tenant, "Other")
+	theirs, collection := w.AddUser(w.tenant, other.ID, "x@example.com").ID, w.AddCollection(other.ID, "Foreign")
+	large := w.AddCollection(w.client.ID, "Large")
 	own := fmt.Sprintf("%q", w.users[0].ID)
 	refused := func(answer v2test.Response, what, field string) {
 		t.Helper()

@@ -23,7 +23,7 @@ func TestDatabaseUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited, URL: server.URL(), Log: &strings.Builder{}})
-	cold := w.NewKey(w.tenant, bothScopes, nil)
+	cold := w.AddKey(w.tenant, bothScopes, nil)
 	idle(w)
 	server.Kill()
 	w.AwaitOutage()

@@ -15,7 +15,7 @@ func TestUserUpdatedIsOfTheRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	path := "/v2/users/" + w.user.ID.String()
-	collection := w.Collection(w.client.ID, "Collection")
+	collection := w.AddCollection(w.client.ID, "Collection")
 	members := "/v2/clients/" + w.client.ID.String() + "/collections/" + collection.String() + "/members"
 	patch := func(body string) func() {
 		return func() { w.Do("PATCH", path, w.tenant.Key, body).Want(http.StatusOK) }

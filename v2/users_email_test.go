@@ -25,8 +25,8 @@ var spellings = [][2]string{
 func TestEmailsAreComparedByKey(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
-	made := h.Client(tenant, "Client").ID
+	tenant := h.AddPartner("Partner")
+	made := h.AddClient(tenant, "Client").ID
 	client := made.String()
 	for i, pair := range spellings {
 		first, second := pair[i%2], pair[1-i%2]
@@ -69,10 +69,10 @@ func TestEmailsAreComparedByKey(t *testing.T) {
 func TestUsersByEmailKey(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
-	client := h.Client(tenant, "Client").ID
+	tenant := h.AddPartner("Partner")
+	client := h.AddClient(tenant, "Client").ID
 	for _, email := range []string{"straßf@x.example", "strasse@x.example", "strassg@x.example", "a@zz.example", "a@ärzte.example", "ﬁb@x.example", "fia@x.example"} {
-		h.User(tenant, client, email)
+		h.AddUser(tenant, client, email)
 	}
 	want := []string{"a@zz.example", "a@xn--rzte-koa.example", "fia@x.example", "ﬁb@x.example", "strasse@x.example", "straßf@x.example", "strassg@x.example"}
 	for _, sort := range []string{"email", "-email"} {
@@ -92,10 +92,10 @@ func TestUsersByEmailKey(t *testing.T) {
 func TestSharedEmailKeys(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
-	first, second := h.Client(tenant, "First"), h.Client(tenant, "Second")
-	older := h.User(tenant, second.ID, "straße@example.com")
-	h.User(tenant, first.ID, "strasse@example.com")
+	tenant := h.AddPartner("Partner")
+	first, second := h.AddClient(tenant, "First"), h.AddClient(tenant, "Second")
+	older := h.AddUser(tenant, second.ID, "straße@example.com")
+	h.AddUser(tenant, first.ID, "strasse@example.com")
 	h.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
 		SELECT client_id, gen_random_uuid(), 'strasse@example.com', 'B', '', 'b', 'active', 'standard', 'en', 'api', 1, now() + interval '1 day', now()
 		FROM users WHERE id = $1`, older.ID)
@@ -136,10 +136,10 @@ func TestSharedEmailKeys(t *testing.T) {
 func TestCursorOfUsersByEmail(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
+	tenant := h.AddPartner("Partner")
 	var ids []domain.UserID
 	for _, name := range []string{"First", "Second", "Third"} {
-		ids = append(ids, h.User(tenant, h.Client(tenant, name).ID, "ada@example.com").ID)
+		ids = append(ids, h.AddUser(tenant, h.AddClient(tenant, name).ID, "ada@example.com").ID)
 	}
 	page, err := h.DB.UsersByEmail(tenant.Ctx, "ada@example.com", domain.Window{Limit: 1})
 	if err != nil {
@@ -157,8 +157,8 @@ func TestCursorOfUsersByEmail(t *testing.T) {
 func TestConcurrentSpellings(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
-	client := h.Client(tenant, "Client").ID
+	tenant := h.AddPartner("Partner")
+	client := h.AddClient(tenant, "Client").ID
 	for _, pair := range spellings {
 		results := make(chan error, len(pair))
 		for _, email := range pair {

@@ -53,7 +53,7 @@ func TestNewUser(t *testing.T) {
 	}
 	// The same email, in any case, clashes in this client and in no other.
 	checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, `{"email":"NEW.user@EXAMPLE.com"}`), domain.Conflict)
-	w.User(w.tenant, w.Client(w.tenant, "Other").ID, "new.user@example.com")
+	w.AddUser(w.tenant, w.AddClient(w.tenant, "Other").ID, "new.user@example.com")
 }
 
 // TestDepartmentsAreTrimmed verifies that departments and job titles are stored without white space around them, that
@@ -91,8 +91,8 @@ func TestDepartmentsAreTrimmed(t *testing.T) {
 func TestNewUserInCollections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	a, b := w.Collection(w.client.ID, "A"), w.Collection(w.client.ID, "B")
-	foreign := w.Collection(w.Client(w.tenant, "Other").ID, "A")
+	a, b := w.AddCollection(w.client.ID, "A"), w.AddCollection(w.client.ID, "B")
+	foreign := w.AddCollection(w.AddClient(w.tenant, "Other").ID, "A")
 	before := w.contents()
 	body := map[string]any{"email": "c@example.com", "send_welcome_email": true, "collection_ids": []string{a.String(), foreign.String(), b.String(), "col_01h455vb4pex5vsknk084sn02q"}}
 	r := checkError(t, w.Do("POST", w.usersPath(), w.tenant.Key, body), domain.InvalidRequest)
@@ -231,10 +231,10 @@ func TestCounters(t *testing.T) {
 func TestFindUsers(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{})
-	tenant := h.Tenant("Partner")
-	first, second := h.Client(tenant, "B").ID, h.Client(tenant, "A").ID
-	a, b := h.User(tenant, first, "Ada@Bücher.example").ID.String(), h.User(tenant, second, "ada@bücher.example").ID.String()
-	h.User(tenant, second, "ada@bucher.example")
+	tenant := h.AddPartner("Partner")
+	first, second := h.AddClient(tenant, "B").ID, h.AddClient(tenant, "A").ID
+	a, b := h.AddUser(tenant, first, "Ada@Bücher.example").ID.String(), h.AddUser(tenant, second, "ada@bücher.example").ID.String()
+	h.AddUser(tenant, second, "ada@bucher.example")
 	h.Do("PATCH", "/v2/users/"+b, tenant.Key, `{"status":"inactive"}`).Want(200)
 
 	for email, want := range map[string][]string{

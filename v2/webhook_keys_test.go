@@ -28,7 +28,7 @@ func TestWebhookOfEndedKey(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{})
 	for _, column := range []string{"revoked_at", "expires_at"} {
-		old, reason := h.NewKey(h.tenant, bothScopes, h.clients[:2]), "revoked"
+		old, reason := h.AddKey(h.tenant, bothScopes, h.clients[:2]), "revoked"
 		path, _ := h.create(old)
 		d := h.deliver(path, h.clients[0], domain.DeliveryFailed)
 		if h.end(old, column); column == "expires_at" {
@@ -47,11 +47,11 @@ func TestWebhookOfEndedKey(t *testing.T) {
 				t.Errorf("says %s", r.Body)
 			}
 		}
-		narrower := h.NewKey(h.tenant, bothScopes, h.clients[:1])
+		narrower := h.AddKey(h.tenant, bothScopes, h.clients[:1])
 		checkError(t, h.Do("PATCH", path, narrower, `{"status":"active"}`), domain.NotFound)
 		h.Do("PATCH", path, h.tenant.Key, `{"status":"active"}`).Want(http.StatusOK)
 		h.Do("POST", path+"/test", h.tenant.Key, nil).Want(http.StatusOK)
-		h.end(h.NewKey(h.tenant, bothScopes, nil), column) // of another key
+		h.end(h.AddKey(h.tenant, bothScopes, nil), column) // of another key
 		if r := h.Get(path, h.tenant.Key); r.Field("status") != "active" || r.Field("disabled_reason") != nil {
 			t.Errorf("taken over: %s", r.Body)
 		}
@@ -63,8 +63,8 @@ func TestWebhookOfEndedKey(t *testing.T) {
 func TestTakeOverKeepsAccess(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{})
-	ab, abAgain := h.NewKey(h.tenant, bothScopes, h.clients[:2]), h.NewKey(h.tenant, bothScopes, h.clients[:2])
-	abc, all := h.NewKey(h.tenant, bothScopes, h.clients), h.NewKey(h.tenant, bothScopes, nil)
+	ab, abAgain := h.AddKey(h.tenant, bothScopes, h.clients[:2]), h.AddKey(h.tenant, bothScopes, h.clients[:2])
+	abc, all := h.AddKey(h.tenant, bothScopes, h.clients), h.AddKey(h.tenant, bothScopes, nil)
 	for name, c := range map[string]struct {
 		old, by string
 		clients []domain.ClientID // that it is limited to

@@ -194,9 +194,9 @@ func TestPing(t *testing.T) {
 		seen[last.EventID] = true
 	}
 	_, sent := h.Receivers.Seen()
-	outside := h.NewKey(h.tenant, bothScopes, h.clients[:1])
+	outside := h.AddKey(h.tenant, bothScopes, h.clients[:1])
 	checkError(t, h.Do("POST", path+"/test", outside, nil), domain.NotFound)
-	checkError(t, h.Do("POST", path+"/test", h.NewKey(h.tenant, []domain.Scope{domain.Read}, nil), nil), domain.Forbidden)
+	checkError(t, h.Do("POST", path+"/test", h.AddKey(h.tenant, []domain.Scope{domain.Read}, nil), nil), domain.Forbidden)
 	if _, after := h.Receivers.Seen(); len(after) != len(sent) {
 		t.Error("who may not test sends a ping")
 	}

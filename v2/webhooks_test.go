@@ -17,16 +17,16 @@ import (
 // hooks is a service with a partner that has three clients and no webhook.
 type hooks struct {
 	*v2test.Harness
-	tenant  v2test.Tenant
+	tenant  v2test.Partner
 	clients []domain.ClientID
 }
 
 func newHooks(t *testing.T, o v2test.Options) *hooks {
 	o.Limits = v2test.Unlimited
 	h := &hooks{Harness: v2test.New(t, o)}
-	h.tenant = h.Tenant("Partner")
+	h.tenant = h.AddPartner("Partner")
 	for _, name := range []string{"A", "B", "C"} {
-		h.clients = append(h.clients, h.Client(h.tenant, name).ID)
+		h.clients = append(h.clients, h.AddClient(h.tenant, name).ID)
 	}
 	return h
 }
@@ -102,9 +102,9 @@ func TestWebhookLife(t *testing.T) {
 func TestWebhookClientsAreReached(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{})
-	other := h.Tenant("Other")
-	theirs := h.Client(other, "Theirs").ID
-	subset := h.NewKey(h.tenant, bothScopes, h.clients[:2])
+	other := h.AddPartner("Other")
+	theirs := h.AddClient(other, "Theirs").ID
+	subset := h.AddKey(h.tenant, bothScopes, h.clients[:2])
 	unknown := db.NewID[domain.ClientKind]()
 	r := checkError(t, h.Do("POST", "/v2/webhooks", subset, h.body(h.clients[0], theirs, h.clients[2], unknown)), domain.InvalidRequest)
 	if fields := fmt.Sprint(r.Field("error.fields")); !strings.Contains(fields, "client_ids[1]") || !strings.Contains(fields, "client_ids[2]") || !strings.Contains(fields, "client_ids[3]") || strings.Contains(fields, "client_ids[0]") {
@@ -133,9 +133,9 @@ func TestWebhookReach(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{})
 	keys := map[string]string{
-		"all": h.tenant.Key, "other all": h.NewKey(h.tenant, bothScopes, nil), "AB": h.NewKey(h.tenant, bothScopes, h.clients[:2]),
-		"A": h.NewKey(h.tenant, bothScopes, h.clients[:1]), "BC": h.NewKey(h.tenant, bothScopes, h.clients[1:]),
-		"none": h.NewKey(h.tenant, bothScopes, []domain.ClientID{}), "others'": h.Tenant("Other").Key,
+		"all": h.tenant.Key, "other all": h.AddKey(h.tenant, bothScopes, nil), "AB": h.AddKey(h.tenant, bothScopes, h.clients[:2]),
+		"A": h.AddKey(h.tenant, bothScopes, h.clients[:1]), "BC": h.AddKey(h.tenant, bothScopes, h.clients[1:]),
+		"none": h.AddKey(h.tenant, bothScopes, []domain.ClientID{}), "others'": h.AddPartner("Other").Key,
 	}
 	for _, test := range []struct {
 		maker   string
@@ -196,7 +196,7 @@ func TestWebhookReach(t *testing.T) {
 func TestWebhookLimit(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{})
-	keys := []string{h.tenant.Key, h.NewKey(h.tenant, bothScopes, h.clients[:1])}
+	keys := []string{h.tenant.Key, h.AddKey(h.tenant, bothScopes, h.clients[:1])}
 	statuses := v2test.AtOnce(26, func(i int) int { return h.Do("POST", "/v2/webhooks", keys[i%2], h.body()).Status })
 	if statuses[http.StatusCreated] != domain.MaxWebhooks || statuses[http.StatusConflict] != 6 {
 		t.Errorf("answers %v", statuses)
@@ -204,7 +204,7 @@ func TestWebhookLimit(t *testing.T) {
 	if r := checkError(t, h.Do("POST", "/v2/webhooks", h.tenant.Key, h.body()), domain.Conflict); !strings.Contains(string(r.Body), "20") {
 		t.Errorf("says %s", r.Body)
 	}
-	h.Do("POST", "/v2/webhooks", h.Tenant("Other").Key, h.body()).Want(http.StatusCreated)
+	h.Do("POST", "/v2/webhooks", h.AddPartner("Other").Key, h.body()).Want(http.StatusCreated)
 	h.Do("DELETE", "/v2/webhooks/"+column(h.Get("/v2/webhooks", h.tenant.Key), "id")[7], h.tenant.Key, nil).Want(http.StatusNoContent)
 	h.create(keys[1])
 }
@@ -291,7 +291,7 @@ func TestRedeliver(t *testing.T) {
 		refused(status)
 	}
 	h.Exec("UPDATE webhooks SET status = 'active'")
-	other := h.NewKey(h.tenant, bothScopes, nil)
+	other := h.AddKey(h.tenant, bothScopes, nil)
 	h.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(h.tenant.Key))
 	if r := checkError(t, h.Do("POST", d+"/redeliver", other, nil), domain.Conflict); !strings.Contains(string(r.Body), "revoked") {
 		t.Errorf("says %s", r.Body)

@@ -75,7 +75,7 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 		t.Errorf("%d days are wrong", wrong)
 	}
 	var active, members int
-	w.Get("SELECT users_active, (SELECT sum(member_count) FROM collections) FROM clients", nil, &active, &members)
+	w.Scan("SELECT users_active, (SELECT sum(member_count) FROM collections) FROM clients", nil, &active, &members)
 	if active != 1 || members != 1 {
 		t.Errorf("%d active users, %d members", active, members)
 	}

@@ -30,7 +30,7 @@ func TestEarlierDatabases(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = d.Close() })
-		w := &worldtest.World{DB: d, T: t}
+		w := worldtest.Of(t, d, nil)
 		w.Exec(earlierTable)
 		w.Exec("INSERT INTO migrations (version_id, is_applied) SELECT n, true FROM generate_series(1, $1) AS n", last)
 

@@ -33,7 +33,7 @@ func TestEmailKeysOfReleaseBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &worldtest.World{DB: d, T: t}
+	w := worldtest.Of(t, d, nil)
 	if _, err := migrate.Released().Up(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

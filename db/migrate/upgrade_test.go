@@ -180,7 +180,7 @@ func restored(t *testing.T) *worldtest.World {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &worldtest.World{DB: d, T: t}
+	w := worldtest.Of(t, d, nil)
 	file, err := os.Open(release)
 	w.Must(err)
 	defer file.Close()

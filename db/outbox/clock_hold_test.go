@@ -327,7 +327,7 @@ func TestNothingIsPutBackByARightClock(t *testing.T) {
 		VALUES ($1, gen_random_uuid(), 'risk_overview', 'pdf', 'pending', $2, $2, $3, gen_random_uuid()),
 			($1, gen_random_uuid(), 'risk_overview', 'pdf', 'pending', $2, $2, $4, NULL)`, client, now, now.Add(2*time.Minute), now.Add(18*time.Second))
 	state := func() (text string) {
-		w.Get(`SELECT string_agg(id || ' ' || due_at || ' ' || coalesce(lease::text, ''), ',' ORDER BY id) FROM (
+		w.Scan(`SELECT string_agg(id || ' ' || due_at || ' ' || coalesce(lease::text, ''), ',' ORDER BY id) FROM (
 			SELECT id, due_at, lease FROM outbox UNION ALL SELECT id, due_at, lease FROM webhook_deliveries
 			UNION ALL SELECT id, due_at, lease FROM reports) AS x`, nil, &text)
 		return text

@@ -125,7 +125,7 @@ func TestImportFrameworkAssignments(t *testing.T) {
 		noted    bool
 	}
 	read := func(user domain.UserID) (g given) {
-		w.Get("SELECT due_on, assigned_at, cardinality(frameworks), overdue_noted FROM assignments WHERE user_id = $1",
+		w.Scan("SELECT due_on, assigned_at, cardinality(frameworks), overdue_noted FROM assignments WHERE user_id = $1",
 			[]any{user}, &g.due, &g.assigned, &g.reasons, &g.noted)
 		g.assigned = g.assigned.UTC()
 		return g
@@ -138,7 +138,7 @@ func TestImportFrameworkAssignments(t *testing.T) {
 		t.Errorf("who had the course has it as %+v", got)
 	}
 	var frameworks string
-	w.Get("SELECT framework_ids::text FROM clients WHERE id = $1", []any{client}, &frameworks)
+	w.Scan("SELECT framework_ids::text FROM clients WHERE id = $1", []any{client}, &frameworks)
 	if n, _, err := w.NoteOverdue(t.Context()); n != 0 || err != nil || frameworks != "{gdpr,soc2}" || w.count("events") != 0 {
 		t.Errorf("%d are overdue, %v; the client has %s", n, err, frameworks)
 	}

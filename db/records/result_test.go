@@ -76,7 +76,7 @@ func TestImportResults(t *testing.T) {
 	w.WantPhishingCounts(t)
 	var events, mails, outbox, uses, score, statuses int
 	var reported bool // as of the sending, where nobody knows its time
-	w.Get(`SELECT (SELECT reported_at = sent_at FROM phishing_results WHERE id = $2), (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
+	w.Scan(`SELECT (SELECT reported_at = sent_at FROM phishing_results WHERE id = $2), (SELECT count(*) FROM events), (SELECT count(*) FROM mail_requests),
 		(SELECT count(*) FROM outbox WHERE kind = 'simulation' AND due_at = $1), (SELECT sum(used) FROM template_uses),
 		(SELECT score FROM users), (SELECT count(DISTINCT status) FROM phishing_results)`,
 		[]any{noon.Add(day), called.ID.ID}, &reported, &events, &mails, &outbox, &uses, &score, &statuses)
@@ -97,7 +97,7 @@ func TestImportResults(t *testing.T) {
 	back := domain.ResultRecord{ID: called.ID, Reported: domain.Give(false)}
 	importAll(w, records.Results, []domain.ResultRecord{further, sent, back}, "updated", "updated", "refused: reported")
 	w.WantPhishingCounts(t)
-	w.Get("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
+	w.Scan("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM mail_requests)", nil, &outbox, &mails)
 	if n := w.ResultUpdates(); n != 1 || outbox != 0 || mails != 0 {
 		t.Errorf("%d events, %d mails wait, %d are asked for", n, outbox, mails)
 	}

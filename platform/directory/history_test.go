@@ -270,10 +270,10 @@ type played struct {
 // throttled and told that its position has expired, while the accounts change. A run that fails may come
 // before that sync. After each step it compares users and model.
 func play(t *rapid.T, w *world, s *served, m mode, name string) {
-	w.client = w.Client(w.tenant, name).ID
+	w.client = w.AddClient(w.tenant, name).ID
 	h := &played{t: t, w: w, s: s, known: map[string]bool{}, model: &model{mode: m, account: map[string]*person{}}}
 	for i := range 2 {
-		u := w.User(w.tenant, w.client, fmt.Sprintf("u%d@example.com", i))
+		u := w.AddUser(w.tenant, w.client, fmt.Sprintf("u%d@example.com", i))
 		p := &person{email: u.Email, first: u.FirstName, last: u.LastName, language: "en", active: true}
 		if p.kept = i == 0 && one(t, 2, "kept"); p.kept {
 			w.Exec("UPDATE users SET overrides = '{status}' WHERE id = $1", u.ID)

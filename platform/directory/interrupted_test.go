@@ -29,7 +29,7 @@ func (s *served) atPage(n int, do func()) (pages *int) {
 // otherClient makes a client of its own the world's client.
 func (w *world) otherClient(s *served) {
 	w.t.Helper()
-	w.client = w.Client(w.tenant, fmt.Sprint("Client ", w.Number("SELECT count(*) FROM clients"))).ID
+	w.client = w.AddClient(w.tenant, fmt.Sprint("Client ", w.Number("SELECT count(*) FROM clients"))).ID
 	w.connect(w.client, s)
 }
 

@@ -248,7 +248,7 @@ func TestSchedule(t *testing.T) {
 	s := serve(t, domain.Microsoft, people(1)...)
 	var clients []domain.ClientID
 	for i := range 40 {
-		id := w.Client(w.tenant, fmt.Sprint("Scheduled ", i)).ID
+		id := w.AddClient(w.tenant, fmt.Sprint("Scheduled ", i)).ID
 		w.connect(id, s)
 		clients = append(clients, id)
 	}
@@ -305,7 +305,7 @@ func TestRun(t *testing.T) {
 	const clients = 7
 	for i := range clients {
 		provider := []domain.Directory{domain.Microsoft, domain.Google}[i%2]
-		w.connect(w.Client(w.tenant, fmt.Sprint("Worked on ", i)).ID, serve(t, provider, people(20)...))
+		w.connect(w.AddClient(w.tenant, fmt.Sprint("Worked on ", i)).ID, serve(t, provider, people(20)...))
 	}
 	w.Clock.Advance(domain.SyncEvery)
 	ctx, stop := context.WithCancel(context.Background())

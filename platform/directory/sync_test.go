@@ -94,7 +94,7 @@ func TestSync(t *testing.T) {
 // one event of that user, a renamed group too.
 func TestUserEventsOfSyncs(t *testing.T) {
 	w := newWorld(t)
-	w.User(w.tenant, w.client, "bob@example.com")
+	w.AddUser(w.tenant, w.client, "bob@example.com")
 	s := serve(t, domain.Google, ada, directorytest.Account{ID: "b", Email: "bob@example.com"}) // which has groups
 	w.connect(w.client, s)
 	want := func(what string, do func(), updated, deactivated int) {
@@ -135,14 +135,14 @@ func TestMerge(t *testing.T) {
 	in.Body.Email, in.Body.FirstName, in.Body.Role = "ada@example.com", "Augusta", domain.RoleFinance
 	made, err := op.Call(w.tenant.Ctx, &w.API.Set, api.CreateUser, in)
 	w.must(err)
-	other := w.User(w.tenant, w.client, "bob@example.com")
+	other := w.AddUser(w.tenant, w.client, "bob@example.com")
 	change := &api.UpdateUserInput{}
 	change.Path.UserID = other.ID
 	change.Body.Status = domain.Give(domain.Inactive)
 	change.Body.LastName = domain.Give("By Hand")
 	_, err = op.Call(w.tenant.Ctx, &w.API.Set, api.UpdateUser, change)
 	w.must(err)
-	w.User(w.tenant, w.client, "nobody@example.com")
+	w.AddUser(w.tenant, w.client, "nobody@example.com")
 
 	s := office(t, domain.Google)
 	w.connect(w.client, s)
@@ -206,7 +206,7 @@ func TestRenames(t *testing.T) {
 	}
 	s := serve(t, domain.Microsoft, named("a", "b", "c", "d", "e", "f", "g")...)
 	w.connect(w.client, s)
-	hand := w.User(w.tenant, w.client, "hand@example.com").ID
+	hand := w.AddUser(w.tenant, w.client, "hand@example.com").ID
 	w.sync()
 	s.Put(named("b", "c", "a", "e", "new", "g", "hand")...) // a circle, a chain with a free end, and one whose end is taken
 	for _, want := range []domain.SyncCounts{{Updated: 7}, {Unchanged: 7}} {
@@ -243,7 +243,7 @@ func TestSpellings(t *testing.T) {
 			}
 			w.check()
 		}
-		w.User(w.tenant, w.client, "νίκος@example.com")
+		w.AddUser(w.tenant, w.client, "νίκος@example.com")
 		s := serve(t, provider, account("1", "ΝΊΚΟσ"), account("2", "Straße"), account("3", "STRASSE"))
 		w.connect(w.client, s)
 		run := w.sync()
@@ -286,8 +286,8 @@ func TestSpellings(t *testing.T) {
 func TestSharedAddresses(t *testing.T) {
 	for _, c := range []struct{ email, joined string }{{"strasse", "strasse"}, {"Straße", "straße"}, {"STRAſSE", "straße"}} {
 		w := newWorld(t)
-		older := w.User(w.tenant, w.client, "straße@example.com")
-		younger := w.User(w.tenant, w.client, "other@example.com")
+		older := w.AddUser(w.tenant, w.client, "straße@example.com")
+		younger := w.AddUser(w.tenant, w.client, "other@example.com")
 		w.Exec("UPDATE users SET email = 'strasse@example.com', created_at = created_at + interval '1 day' WHERE id = $1", younger.ID)
 		if _, err := w.DB.SettleEmails(t.Context()); err != nil {
 			t.Fatal(err)

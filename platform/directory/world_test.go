@@ -25,7 +25,7 @@ import (
 type world struct {
 	*v2test.Harness
 	t      testing.TB
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client domain.ClientID
 	runner *directory.Runner
 	log    *slog.Logger // of new runners
@@ -35,8 +35,8 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	w := &world{Harness: v2test.New(t, v2test.Options{Limits: v2test.Unlimited}), t: t, sources: map[string]directory.Source{}, log: slog.New(slog.DiscardHandler)}
-	w.tenant = w.Tenant("Partner")
-	w.client = w.Client(w.tenant, "Client").ID
+	w.tenant = w.AddPartner("Partner")
+	w.client = w.AddClient(w.tenant, "Client").ID
 	w.runner = w.newRunner(directory.Observer{})
 	return w
 }

@@ -22,7 +22,7 @@ import (
 type office struct {
 	*v2test.Harness
 	t      *testing.T
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client domain.ClientID
 	server *server
 	sender mail.Sender
@@ -32,8 +32,8 @@ type office struct {
 
 func newOffice(t *testing.T) *office {
 	h := v2test.New(t, v2test.Options{})
-	o := &office{Harness: h, t: t, tenant: h.Tenant("Überwald IT"), server: startServer(t, "", nil)}
-	o.client = h.Client(o.tenant, "Hopper & Sons").ID
+	o := &office{Harness: h, t: t, tenant: h.AddPartner("Überwald IT"), server: startServer(t, "", nil)}
+	o.client = h.AddClient(o.tenant, "Hopper & Sons").ID
 	o.sender = open(t, o.server.url())
 	domainName, on := "forum.example", domain.DateOf(v2test.Noon.AddDate(-1, 0, 0))
 	_, _, err := o.DB.ImportBreaches(t.Context(), []domain.Breach{
@@ -330,7 +330,7 @@ func TestUnsentIsTold(t *testing.T) {
 func TestWhatMailsAreAbout(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	user := o.User(o.tenant, o.client, "ada@example.test").ID
+	user := o.AddUser(o.tenant, o.client, "ada@example.test").ID
 	policies := []domain.PolicyID{{15: 1}, {15: 2}}
 	for i, archived := range []*time.Time{nil, &v2test.Noon} {
 		o.Exec(`INSERT INTO policies (client_id, id, title, scope_type, scope_id, requires_acknowledgment, reviewed_at, archived_at, created_at, updated_at)

@@ -22,7 +22,7 @@ const day = 24 * time.Hour
 // user adds a user of a client.
 func (p *office) user(client domain.ClientID, email string, language domain.Language) domain.UserKey {
 	p.t.Helper()
-	u := p.User(p.tenant, client, email)
+	u := p.AddUser(p.tenant, client, email)
 	p.Exec("UPDATE users SET preferred_language = $1 WHERE id = $2", language, u.ID)
 	return domain.UserKey{Client: client, User: u.ID}
 }
@@ -252,7 +252,7 @@ func TestServiceMailUnwanted(t *testing.T) {
 		"told":      {"UPDATE exposures SET notified_at = now() WHERE client_id = $1", "sent; the user was notified before; sent"},
 		"undone":    {"UPDATE assignments SET completed_at = NULL WHERE client_id = $1", "the course is not completed; sent; sent"},
 	} {
-		client := p.Client(p.tenant, name).ID
+		client := p.AddClient(p.tenant, name).ID
 		u := p.user(client, "ada@example.test", domain.English)
 		p.completed(u, now)
 		p.exposed(u, "List", now)
@@ -272,8 +272,8 @@ func TestServiceMailUnwanted(t *testing.T) {
 func TestTenantsMail(t *testing.T) {
 	t.Parallel()
 	p, now := newOffice(t), v2test.Noon
-	stranger := p.Tenant("Stranger")
-	twin := p.User(stranger, p.Client(stranger, "Hopper & Sons").ID, "ada@example.test")
+	stranger := p.AddPartner("Stranger")
+	twin := p.AddUser(stranger, p.AddClient(stranger, "Hopper & Sons").ID, "ada@example.test")
 	u := p.user(p.client, "ada@example.test", domain.English)
 	p.must(outbox.SwitchMail(t.Context(), p.DB, twin.ClientID, domain.CertificateMail, false))
 	p.completed(u, now)

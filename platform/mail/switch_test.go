@@ -88,7 +88,7 @@ func TestMonthlyReport(t *testing.T) {
 	user := p.user(p.client, "ada@example.test", domain.French)
 	gone := p.user(p.client, "gone@example.test", domain.English)
 	p.Exec("UPDATE users SET status = 'inactive' WHERE id = $1", gone.User)
-	foreign := p.user(p.Client(p.tenant, "Other").ID, "eve@example.test", domain.Spanish)
+	foreign := p.user(p.AddClient(p.tenant, "Other").ID, "eve@example.test", domain.Spanish)
 	var admins []domain.AdminID
 	for _, email := range []string{"ada@example.test", "eve@example.test", "gone@example.test"} {
 		admin := db.NewID[domain.AdminKind]()

@@ -32,7 +32,7 @@ const public = "https://train.example.test"
 type bait struct {
 	*v2test.Harness
 	t        *testing.T
-	tenant   v2test.Tenant
+	tenant   v2test.Partner
 	client   domain.ClientID
 	user     api.User
 	tokens   phishing.Tokens
@@ -45,9 +45,9 @@ type bait struct {
 
 func newBait(t *testing.T) *bait {
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	b := &bait{Harness: h, t: t, tenant: h.Tenant("Partner"), outbox: t.TempDir()}
-	b.client = h.Client(b.tenant, "Hopper & Sons").ID
-	b.user = h.User(b.tenant, b.client, "ada@example.test")
+	b := &bait{Harness: h, t: t, tenant: h.AddPartner("Partner"), outbox: t.TempDir()}
+	b.client = h.AddClient(b.tenant, "Hopper & Sons").ID
+	b.user = h.AddUser(b.tenant, b.client, "ada@example.test")
 	secret, err := h.DB.TrackingSecret(t.Context())
 	b.must(err)
 	b.must(h.DB.LoadTemplates(t.Context()))

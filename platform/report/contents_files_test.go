@@ -89,7 +89,7 @@ func TestCompliance(t *testing.T) {
 	summary.figure(t, "Framework requirements", met)
 	same(t, "frameworks of the summary", summary.tables["Frameworks"], summarized)
 
-	w.client = w.Client(w.tenant, "New").ID
+	w.client = w.AddClient(w.tenant, "New").ID
 	if d := w.document(domain.ComplianceReport, nil); !strings.Contains(d.texts, "follows no framework") {
 		t.Errorf("without frameworks it says %q", d.texts)
 	}

@@ -145,12 +145,12 @@ func TestGlobalHealth(t *testing.T) {
 				t.Errorf("with %d other clients it shows %v", n, r)
 			}
 		}
-		small.User(small.tenant, small.Client(small.tenant, fmt.Sprintf("Other %d", n)).ID, "only@example.com")
+		small.AddUser(small.tenant, small.AddClient(small.tenant, fmt.Sprintf("Other %d", n)).ID, "only@example.com")
 		small.Clock.Advance(2 * domain.SummaryAge)
 	}
 
 	narrow := *w
-	narrow.tenant.Ctx = w.As(w.NewKey(w.tenant, []domain.Scope{domain.Read}, []domain.ClientID{w.client}))
+	narrow.tenant.Ctx = w.As(w.AddKey(w.tenant, []domain.Scope{domain.Read}, []domain.ClientID{w.client}))
 	d := narrow.document(domain.GlobalHealth, nil)
 	rows := map[any]row{}
 	for _, r := range d.tables["Areas compared"] {

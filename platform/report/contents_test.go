@@ -96,7 +96,7 @@ func at[K comparable, V any](m map[K]*V, k K) *V {
 // and is written in both formats. A summary for a manager is one page.
 func TestEdges(t *testing.T) {
 	w := newWorld(t)
-	w.client = w.Client(w.tenant, "Ärzte & Söhne").ID
+	w.client = w.AddClient(w.tenant, "Ärzte & Söhne").ID
 	check := func(typ domain.ReportType) read {
 		d := w.document(typ, nil)
 		if d.Client != "Ärzte & Söhne" || d.Title == "" || !d.MadeAt.Equal(w.Clock.Now()) ||
@@ -131,7 +131,7 @@ func TestEdges(t *testing.T) {
 		}
 	}
 
-	w.User(w.tenant, w.client, "only@example.com")
+	w.AddUser(w.tenant, w.client, "only@example.com")
 	for _, typ := range domain.ReportTypes {
 		if d := check(typ); strings.Contains(d.texts, "no active users") {
 			t.Errorf("%s of one user: %s", typ, d.texts)
@@ -153,10 +153,10 @@ func TestEdges(t *testing.T) {
 // while its tables are read.
 func TestOneMoment(t *testing.T) {
 	w := newWorld(t)
-	w.client = w.Client(w.tenant, "New").ID
-	w.User(w.tenant, w.client, "before@example.com")
+	w.client = w.AddClient(w.tenant, "New").ID
+	w.AddUser(w.tenant, w.client, "before@example.com")
 	w.with(domain.TrainingPerformance, func(d *report.Document) error {
-		w.User(w.tenant, w.client, "meanwhile@example.com")
+		w.AddUser(w.tenant, w.client, "meanwhile@example.com")
 		w.Clock.Advance(100 * 24 * time.Hour)
 		r, err := readAll(t, d)
 		rows := r.tables["Training by user"]
@@ -175,8 +175,8 @@ func TestOneMoment(t *testing.T) {
 // only the batches make larger.
 func TestMany(t *testing.T) {
 	w := newWorld(t)
-	w.tenant = w.Tenant("Large")
-	w.client = w.Client(w.tenant, "Large").ID
+	w.tenant = w.AddPartner("Large")
+	w.client = w.AddClient(w.tenant, "Large").ID
 	const users, courses = 3000, 4
 	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language,
 			source, score, created_at, updated_at)

@@ -25,7 +25,7 @@ import (
 type world struct {
 	*v2test.Harness
 	keys   seed.DemoKeys
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	maker  *report.Renderer
 	client domain.ClientID
 }
@@ -88,7 +88,7 @@ func (w *world) use(key string) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	w.tenant = v2test.Tenant{ID: caller.Partner, Key: key, Ctx: domain.WithCaller(w.T.Context(), caller)}
+	w.tenant = v2test.Partner{ID: caller.Partner, Key: key, Ctx: domain.WithCaller(w.T.Context(), caller)}
 }
 
 // list reads all pages of one of v2's lists about the client or a user.

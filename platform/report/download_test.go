@@ -85,7 +85,7 @@ func TestLinksThatFail(t *testing.T) {
 	r, pending := w.made(domain.RiskOverview), w.request(domain.RiskOverview)
 	link := w.links.To(r)
 	foreign := r // of another client's path
-	foreign.Client = w.Client(w.Tenant("Another"), "Theirs").ID
+	foreign.Client = w.AddClient(w.AddPartner("Another"), "Theirs").ID
 	unknown := r
 	unknown.ID[15] ^= 1
 	other := report.NewLinks([]byte("another secret"), "https://api.example", w.DB.Now)

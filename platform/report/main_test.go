@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // service is a client whose reports are kept in a folder of the test's own.
 type service struct {
 	*v2test.Harness
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client api.Client
 	folder string
 	store  *report.Store
@@ -41,8 +41,8 @@ type service struct {
 func newService(t *testing.T) *service {
 	t.Helper()
 	w := &service{Harness: v2test.New(t, v2test.Options{Limits: v2test.Unlimited}), log: &strings.Builder{}}
-	w.tenant = w.Tenant("Partner")
-	w.client = w.Client(w.tenant, "Æther & Co")
+	w.tenant = w.AddPartner("Partner")
+	w.client = w.AddClient(w.tenant, "Æther & Co")
 	w.folder = filepath.Join(t.TempDir(), "reports")
 	store, err := report.OpenStore(t.Context(), "", w.folder, w.logger())
 	if err != nil {

@@ -220,7 +220,7 @@ func TestStoreAway(t *testing.T) {
 func TestStoreAwayAtMidnight(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
-	clients := []domain.ClientID{w.client.ID, w.Client(w.tenant, "Second").ID, w.Client(w.tenant, "Third").ID}
+	clients := []domain.ClientID{w.client.ID, w.AddClient(w.tenant, "Second").ID, w.AddClient(w.tenant, "Third").ID}
 	for n, client := range clients {
 		w.must(outbox.SwitchMail(t.Context(), w.DB, client, domain.MonthlyReportMail, true))
 		for i := range 2 {
@@ -329,8 +329,8 @@ func TestCareExpires(t *testing.T) {
 func TestMonthlyReports(t *testing.T) {
 	t.Parallel()
 	w := newService(t)
-	without := w.Client(w.tenant, "Does not want them")
-	archived := w.Client(w.tenant, "Archived")
+	without := w.AddClient(w.tenant, "Does not want them")
+	archived := w.AddClient(w.tenant, "Archived")
 	for _, client := range []domain.ClientID{w.client.ID, archived.ID} {
 		w.must(outbox.SwitchMail(t.Context(), w.DB, client, domain.MonthlyReportMail, true))
 	}

@@ -31,7 +31,7 @@ func TestServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &worldtest.World{DB: d, T: t, Clock: clock, Partner: db.NewID[domain.PartnerKind]()}
+	w := worldtest.Of(t, d, clock)
 	w.Add("partners", row{"id": w.Partner})
 	p := withCatalogue(w)
 	o := p.office(0)

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"partnerapi/db"
+	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
-	"partnerapi/v2/v2test"
 )
 
 // TestEachType: what each type of signal does, and the events that it writes. A file that was
@@ -312,7 +312,7 @@ func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 // few, for users of any number of clients.
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	c := &v2test.Statements{}
+	c := &worldtest.Statements{}
 	p := newSignalWorld(t, db.WithTracer(c))
 	batch := func(name string, offices int) int {
 		var lines []string

@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 				t.Fatalf("%s\n%s", counts, refusals)
 			}
 			var id, got string
-			w.Get("SELECT id::text, concat_ws('|', email, first_name, last_name, department) FROM users", nil, &id, &got)
+			w.Scan("SELECT id::text, concat_ws('|', email, first_name, last_name, department) FROM users", nil, &id, &got)
 			if got != `jose@example.com|José|Núñez, "Pepe"|Año` || id != made {
 				t.Errorf("stored is %s, %s", id, got)
 			}

@@ -219,7 +219,7 @@ type row = fixture.Row
 // text reads one value of one row.
 func (p *signalWorld) text(query string, args ...any) (out string) {
 	p.T.Helper()
-	p.Get("SELECT coalesce(("+query+")::text, '')", args, &out)
+	p.Scan("SELECT coalesce(("+query+")::text, '')", args, &out)
 	return out
 }
 

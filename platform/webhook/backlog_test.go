@@ -130,7 +130,7 @@ func TestClaimsGoRound(t *testing.T) {
 		}
 		return claim
 	}
-	due := w.number("SELECT count(DISTINCT webhook_id) FROM webhook_deliveries WHERE due_at = $1", noon) - small
+	due := w.Number("SELECT count(DISTINCT webhook_id) FROM webhook_deliveries WHERE due_at = $1", noon) - small
 	for claims := 0; len(served) < due; claims++ {
 		if c := claim(); !c.Left || claims == 2*due { // one that comes to full ones only takes none
 			t.Fatalf("%d claims served %d of %d subscriptions: %+v", claims, len(served), due, c)
@@ -163,10 +163,10 @@ func TestManySubscriptions(t *testing.T) {
 	if n := w.once(w.dispatcher(s, webhook.Observer{})); n != 2*1499 || s.count() != n {
 		t.Errorf("%d were claimed, and %d sent", n, s.count())
 	}
-	if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded'"); n != 2*1499 {
+	if n := w.Number("SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded'"); n != 2*1499 {
 		t.Errorf("%d were delivered", n)
 	}
-	if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'dropped'", all[700]); n != 2 {
+	if n := w.Number("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'dropped'", all[700]); n != 2 {
 		t.Errorf("%d were given up", n)
 	}
 }

@@ -49,10 +49,10 @@ func TestDeliver(t *testing.T) {
 			t.Errorf("%s: %d times", what, n)
 		}
 	}
-	if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded' AND lease IS NULL AND first_try_at = $1", noon); n != 60 {
+	if n := w.Number("SELECT count(*) FROM webhook_deliveries WHERE status = 'succeeded' AND lease IS NULL AND first_try_at = $1", noon); n != 60 {
 		t.Errorf("%d succeeded", n)
 	}
-	if n := w.number("SELECT count(*) FROM webhooks WHERE last_delivery_at = $1 AND failing_since IS NULL", noon); n != 2 {
+	if n := w.Number("SELECT count(*) FROM webhooks WHERE last_delivery_at = $1 AND failing_since IS NULL", noon); n != 2 {
 		t.Errorf("%d subscriptions have a last delivery", n)
 	}
 	if !strings.HasPrefix(w.delivered(one), "succeeded 204; succeeded 204; ") {
@@ -79,7 +79,7 @@ func TestSchedule(t *testing.T) {
 			break
 		}
 		var due time.Time
-		w.Get("SELECT due_at FROM webhook_deliveries", nil, &due)
+		w.Scan("SELECT due_at FROM webhook_deliveries", nil, &due)
 		pause, want := due.Sub(w.Clock.Now()), webhook.Backoff[min(try, len(webhook.Backoff))-1]
 		last := due.Equal(noon.Add(24 * time.Hour))
 		if pause > want+want/10 || pause < want-want/10 && !last {
@@ -330,10 +330,10 @@ func TestPanics(t *testing.T) {
 	if got := w.delivered(fine); !strings.HasPrefix(got, "succeeded 200") {
 		t.Errorf("the fine one: %s", got)
 	}
-	if n := w.number("SELECT jsonb_array_length(tries) FROM webhook_deliveries WHERE webhook_id = $1 AND lease IS NULL", poison); n != 1 {
+	if n := w.Number("SELECT jsonb_array_length(tries) FROM webhook_deliveries WHERE webhook_id = $1 AND lease IS NULL", poison); n != 1 {
 		t.Errorf("%d tries of the one that panics: %s", n, w.delivered(poison))
 	}
-	if n := w.number("SELECT jsonb_array_length(tries) FROM webhook_deliveries WHERE webhook_id = $1 AND lease IS NULL", sealed); n != 0 {
+	if n := w.Number("SELECT jsonb_array_length(tries) FROM webhook_deliveries WHERE webhook_id = $1 AND lease IS NULL", sealed); n != 0 {
 		t.Errorf("%d tries of the one whose secret cannot be opened", n)
 	}
 	w.Clock.Advance(domain.WebhookRetryFor)

@@ -124,7 +124,7 @@ func TestFifty(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := w.number("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'succeeded'", good); n != h.want {
+		if n := w.Number("SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'succeeded'", good); n != h.want {
 			t.Errorf("%d were delivered", n)
 		}
 		goleak.VerifyNone(t, ignore, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"),

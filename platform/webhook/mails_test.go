@@ -22,7 +22,7 @@ func (w *world) admin(email, role string, client any) {
 // mails describes the mails to the partner, in the order in which they were asked for.
 func (w *world) mails() (text string) {
 	w.T.Helper()
-	w.Get("SELECT coalesce(string_agg(kind || ' ' || recipient, '; ' ORDER BY created_at, kind, recipient), '') FROM partner_mails", nil, &text)
+	w.Scan("SELECT coalesce(string_agg(kind || ' ' || recipient, '; ' ORDER BY created_at, kind, recipient), '') FROM partner_mails", nil, &text)
 	return text
 }
 
@@ -60,10 +60,10 @@ func TestFailuresAreMailed(t *testing.T) {
 	const failing = "webhook-failing admin@example.com; webhook-failing owner@example.com"
 	fail(3)
 	want(failing)
-	if n := w.number("SELECT count(*) FROM outbox AS o JOIN partner_mails AS m ON o.client_id = m.partner_id AND o.id = m.id WHERE o.kind = 'partner'"); n != 2 {
+	if n := w.Number("SELECT count(*) FROM outbox AS o JOIN partner_mails AS m ON o.client_id = m.partner_id AND o.id = m.id WHERE o.kind = 'partner'"); n != 2 {
 		t.Errorf("%d of the mails wait", n)
 	}
-	if n := w.number("SELECT count(*) FROM partner_mails WHERE notice::text LIKE '%(https://hook.example)%'"); n != 2 {
+	if n := w.Number("SELECT count(*) FROM partner_mails WHERE notice::text LIKE '%(https://hook.example)%'"); n != 2 {
 		t.Error("a mail does not name the origin, or more of the address")
 	}
 
@@ -128,13 +128,13 @@ func TestFailingSince(t *testing.T) {
 				at, m.Status = -at, domain.DeliverySucceeded
 			}
 			m.Try = &domain.DeliveryTry{At: noon.Add(time.Duration(at) * time.Second)}
-			w.Get("SELECT id, lease FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY position OFFSET $2 LIMIT 1", []any{id, i}, &m.ID, &m.Token)
+			w.Scan("SELECT id, lease FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY position OFFSET $2 LIMIT 1", []any{id, i}, &m.ID, &m.Token)
 		}
 		if _, err := outbox.MarkDeliveries(t.Context(), w.DB, marks); err != nil {
 			t.Fatal(err)
 		}
 		var got *time.Time
-		w.Get("SELECT failing_since FROM webhooks WHERE id = $1", []any{id}, &got)
+		w.Scan("SELECT failing_since FROM webhooks WHERE id = $1", []any{id}, &got)
 		if (got == nil) != (c.want == 0) || got != nil && !got.Equal(noon.Add(c.want)) {
 			t.Errorf("%+v: failing since %v", c, got)
 		}
@@ -160,8 +160,8 @@ func TestKeyEnds(t *testing.T) {
 		w.Must(d.FollowKeysOnce(t.Context()))
 		w.once(d)
 		var got string
-		w.Get(`SELECT string_agg(concat_ws(' ', status, disabled_reason), ', ' ORDER BY url) FROM webhooks`, nil, &got)
-		if n := w.number("SELECT count(*) FROM partner_mails WHERE kind = 'webhook-disabled'"); got != want || n != mails {
+		w.Scan(`SELECT string_agg(concat_ws(' ', status, disabled_reason), ', ' ORDER BY url) FROM webhooks`, nil, &got)
+		if n := w.Number("SELECT count(*) FROM partner_mails WHERE kind = 'webhook-disabled'"); got != want || n != mails {
 			t.Errorf("%s: %s, %d emails", when, got, n)
 		}
 	}
@@ -201,7 +201,7 @@ func TestKeyEnds(t *testing.T) {
 	if got := w.delivered(active); got != "succeeded 200; succeeded 200; dropped the API key of the subscription was revoked" {
 		t.Errorf("delivered %s", got)
 	}
-	if n := w.number("SELECT count(*) FROM partner_mails WHERE notice::text LIKE '%(https://hook.example)%' AND notice::text LIKE '%PATCH%'"); n != 2 || disabled != 6 {
+	if n := w.Number("SELECT count(*) FROM partner_mails WHERE notice::text LIKE '%(https://hook.example)%' AND notice::text LIKE '%PATCH%'"); n != 2 || disabled != 6 {
 		t.Errorf("%d emails name the origin and what to do; %d are counted as disabled", n, disabled)
 	}
 }

@@ -53,7 +53,7 @@ var errUndone = errors.New("undone")
 
 // write makes changes, some of them in transactions that take long or are rolled back,
 // and returns the users whose creation was committed.
-func write(t *testing.T, h *v2test.Harness, tenant v2test.Tenant, client domain.ClientID, n int) (made []string) {
+func write(t *testing.T, h *v2test.Harness, tenant v2test.Partner, client domain.ClientID, n int) (made []string) {
 	dice := rand.New(rand.NewPCG(7, uint64(n)))
 	for i := range changes {
 		several := 1 + dice.IntN(3)
@@ -96,10 +96,10 @@ func write(t *testing.T, h *v2test.Harness, tenant v2test.Tenant, client domain.
 func TestPublishProperty(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
+	tenant := h.AddPartner("Partner")
 	clients := make([]domain.ClientID, writers)
 	for i := range clients {
-		clients[i] = h.Client(tenant, "Client "+strconv.Itoa(i)).ID
+		clients[i] = h.AddClient(tenant, "Client "+strconv.Itoa(i)).ID
 	}
 	h.Publish()
 
@@ -168,11 +168,11 @@ func TestPublishProperty(t *testing.T) {
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
-	client := h.Client(tenant, "Client")
-	poison, panics := h.User(tenant, client.ID, "poison@example.com"), h.User(tenant, client.ID, "panics@example.com")
+	tenant := h.AddPartner("Partner")
+	client := h.AddClient(tenant, "Client")
+	poison, panics := h.AddUser(tenant, client.ID, "poison@example.com"), h.AddUser(tenant, client.ID, "panics@example.com")
 	for i := range 5 {
-		h.User(tenant, client.ID, v2test.Email(i))
+		h.AddUser(tenant, client.ID, v2test.Email(i))
 	}
 	bad := true
 	p := webhook.NewPublisher(h.DB, func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
@@ -196,7 +196,7 @@ func TestPoison(t *testing.T) {
 		}
 	}
 	publish(6)
-	h.User(tenant, client.ID, "later@example.com")
+	h.AddUser(tenant, client.ID, "later@example.com")
 	publish(7)
 	h.Clock.Advance(outbox.PostponeEvent)
 	publish(7)
@@ -204,9 +204,9 @@ func TestPoison(t *testing.T) {
 	publish(7)
 	h.Clock.Advance(outbox.PostponeEvent)
 	publish(9)
-	h.Client(tenant, "Second")
+	h.AddClient(tenant, "Second")
 	h.Exec("UPDATE events SET type = 'client.renamed'")
-	h.Client(tenant, "Third")
+	h.AddClient(tenant, "Third")
 	publish(10)
 }
 
@@ -216,18 +216,18 @@ func TestPoison(t *testing.T) {
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant, other := h.Tenant("Partner"), h.Tenant("Other")
-	first, second := h.Client(tenant, "First").ID, h.Client(tenant, "Second").ID
-	theirs := h.Client(other, "Theirs").ID
+	tenant, other := h.AddPartner("Partner"), h.AddPartner("Other")
+	first, second := h.AddClient(tenant, "First").ID, h.AddClient(tenant, "Second").ID
+	theirs := h.AddClient(other, "Theirs").ID
 	h.Publish()
-	subscribe := func(t v2test.Tenant, key, columns, values string, args ...any) {
+	subscribe := func(t v2test.Partner, key, columns, values string, args ...any) {
 		id := db.NewID[domain.WebhookKind]()
 		h.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, created_at, updated_at, secret`+columns+`)
 			SELECT partner_id, $1, id, 'https://example.com', now(), now(), ''`+values+` FROM api_keys WHERE digest = $2`,
 			append([]any{id, db.KeyDigest(key)}, args...)...)
 	}
 	scopes := []domain.Scope{domain.Read}
-	subset, revoked, expired := h.NewKey(tenant, scopes, []domain.ClientID{second}), h.NewKey(tenant, scopes, nil), h.NewKey(tenant, scopes, nil)
+	subset, revoked, expired := h.AddKey(tenant, scopes, []domain.ClientID{second}), h.AddKey(tenant, scopes, nil), h.AddKey(tenant, scopes, nil)
 	h.Exec("UPDATE api_keys SET revoked_at = now() WHERE digest = $1", db.KeyDigest(revoked))
 	h.Exec("UPDATE api_keys SET expires_at = $2 WHERE digest = $1", db.KeyDigest(expired), h.Clock.Now())
 	const wants = ", description, status, events, client_ids"
@@ -242,9 +242,9 @@ func TestDeliveries(t *testing.T) {
 		subscribe(tenant, s.key, wants, ", '"+name+"', "+s.values)
 	}
 	for i, c := range []domain.ClientID{first, second} {
-		h.User(tenant, c, v2test.Email(i))
+		h.AddUser(tenant, c, v2test.Email(i))
 	}
-	h.User(other, theirs, v2test.Email(9))
+	h.AddUser(other, theirs, v2test.Email(9))
 	subscribe(tenant, tenant.Key, wants, ", 'late', 'active', '{user.created}', '{}'")
 	told := 0
 	p := newPublisher(h, func() { told++ })
@@ -272,14 +272,14 @@ func TestDeliveries(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.Tenant("Partner")
-	client := h.Client(tenant, "Client").ID
+	tenant := h.AddPartner("Partner")
+	client := h.AddClient(tenant, "Client").ID
 	h.Publish()
 	path := h.Do("POST", "/v2/webhooks", tenant.Key, map[string]any{
 		"url": "https://example.com/hook", "events": []string{"user.created"},
 	}).Want(http.StatusCreated).Header.Get("Location")
 	users := 0
-	write := func() { users++; h.User(tenant, client, v2test.Email(users)) }
+	write := func() { users++; h.AddUser(tenant, client, v2test.Email(users)) }
 	want := func(n int, when string) {
 		t.Helper()
 		h.Publish()

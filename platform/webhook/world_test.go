@@ -36,14 +36,8 @@ func newWorld(t testing.TB) *world {
 	w.Must(err)
 	w.keys, err = seal.ParseKeys(seal.NewKey())
 	w.Must(err)
-	w.Get("SELECT id FROM api_keys", nil, &w.key)
+	w.Scan("SELECT id FROM api_keys", nil, &w.key)
 	return w
-}
-
-func (w *world) number(query string, args ...any) (n int) {
-	w.T.Helper()
-	w.Get(query, args, &n)
-	return n
 }
 
 // sealed is the secret of a subscription as it is stored.
@@ -97,7 +91,7 @@ func (w *world) publish(n int, to ...domain.WebhookID) {
 // and the status codes of the tries.
 func (w *world) delivered(id domain.WebhookID) (text string) {
 	w.T.Helper()
-	w.Get(`SELECT coalesce(string_agg(concat_ws(' ', status, reason,
+	w.Scan(`SELECT coalesce(string_agg(concat_ws(' ', status, reason,
 			(SELECT string_agg(t ->> 'status_code', ',') FROM jsonb_array_elements(tries) AS t)), '; ' ORDER BY position), '')
 		FROM webhook_deliveries WHERE webhook_id = $1`, []any{id}, &text)
 	return text
@@ -106,7 +100,7 @@ func (w *world) delivered(id domain.WebhookID) (text string) {
 // status is that of a subscription.
 func (w *world) status(id domain.WebhookID) (status domain.WebhookStatus) {
 	w.T.Helper()
-	w.Get("SELECT status FROM webhooks WHERE id = $1", []any{id}, &status)
+	w.Scan("SELECT status FROM webhooks WHERE id = $1", []any{id}, &status)
 	return status
 }
 

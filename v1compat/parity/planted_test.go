@@ -20,21 +20,21 @@ import (
 // world is a service with a small tenant.
 type world struct {
 	*v1test.Service
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client api.Client
 }
 
 func small(t *testing.T) *world {
 	t.Helper()
 	s := v1test.Start(t, v2test.Options{})
-	w := &world{Service: s, tenant: s.Tenant("Northlight")}
-	w.client = s.Client(w.tenant, "Hollowbrook")
-	s.Client(w.tenant, "Fernhill")
-	crew := s.Collection(w.client.ID, "Crew")
-	s.Collection(w.client.ID, "Staff")
+	w := &world{Service: s, tenant: s.AddPartner("Northlight")}
+	w.client = s.AddClient(w.tenant, "Hollowbrook")
+	s.AddClient(w.tenant, "Fernhill")
+	crew := s.AddCollection(w.client.ID, "Crew")
+	s.AddCollection(w.client.ID, "Staff")
 	members := "/v2/clients/" + w.client.ID.String() + "/collections/" + crew.String() + "/members"
 	for i := range 3 {
-		u := s.User(w.tenant, w.client.ID, v2test.Email(i))
+		u := s.AddUser(w.tenant, w.client.ID, v2test.Email(i))
 		if r := w.Do("POST", members, w.tenant.Key, `{"user_ids":["`+u.ID.String()+`"]}`); r.Status >= 300 {
 			t.Fatalf("%s: %d %s", members, r.Status, r.Body)
 		}
@@ -44,7 +44,7 @@ func small(t *testing.T) *world {
 			SELECT client_id, id, $2, $3, 'a@example.com', $4, 'smtp', 'phishing' FROM users WHERE email = $1`,
 			v2test.Email(0), db.NewID[domain.MessageKind](), s.Clock.Now().Add(-time.Duration(i+1)*time.Hour), fmt.Sprint("Mail ", i))
 	}
-	inactive := s.User(w.tenant, w.client.ID, v2test.Email(3))
+	inactive := s.AddUser(w.tenant, w.client.ID, v2test.Email(3))
 	s.Do("PATCH", "/v2/users/"+inactive.ID.String(), w.tenant.Key, `{"status":"inactive"}`).Want(200)
 	return w
 }

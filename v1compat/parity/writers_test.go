@@ -20,7 +20,7 @@ import (
 // writers change a tenant through both versions while it is compared.
 type writers struct {
 	s      *v1test.Service
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client domain.ClientID
 	number string
 	crews  []crew
@@ -116,17 +116,17 @@ func TestBesideWriters(t *testing.T) {
 // beside compares while three writers make so many writes each.
 func beside(t *testing.T, each int) {
 	s := v1test.Start(t, v2test.Options{})
-	tenant := s.Tenant("Northlight")
-	c := s.Client(tenant, "Hollowbrook")
+	tenant := s.AddPartner("Northlight")
+	c := s.AddClient(tenant, "Hollowbrook")
 	w := &writers{s: s, tenant: tenant, client: c.ID, moved: make(chan struct{})}
 	w.number = fmt.Sprint(s.NumberIn(idmap.Client, idmap.UUID(c.ID)))
 	for _, name := range []string{"Crew", "Staff", "Board"} {
-		id := s.Collection(c.ID, name)
+		id := s.AddCollection(c.ID, name)
 		w.crews = append(w.crews, crew{id, s.NumberIn(idmap.Collection, idmap.UUID(id))})
 	}
 	var users []domain.UserID
 	for i := range 7 {
-		users = append(users, s.User(tenant, c.ID, v2test.Email(i)).ID)
+		users = append(users, s.AddUser(tenant, c.ID, v2test.Email(i)).ID)
 	}
 
 	for who := range 3 {

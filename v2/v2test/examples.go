@@ -41,7 +41,7 @@ type Examples struct {
 func NewExamples(h *Harness, dir string, update bool) *Examples {
 	h.T.Helper()
 	keys, err := seed.Demo(h.T.Context(), h.DB)
-	h.must(err)
+	h.Must(err)
 	return &Examples{
 		h: h, Key: keys.All, Client: keys.Client, dir: dir, update: update,
 		written: map[string]bool{}, stable: map[string]string{},
@@ -104,7 +104,7 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 	}
 	if call.Query != "" {
 		query, err := url.ParseQuery(call.Query)
-		e.h.must(err)
+		e.h.Must(err)
 		example.Query = map[string]string{}
 		for name := range query {
 			example.Query[name] = query.Get(name)
@@ -117,7 +117,7 @@ func (e *Examples) Record(t *testing.T, method, path string, status int, call Ca
 	example.Response = e.stabilize(r.Body)
 
 	text, err := json.Marshal(&example, json.Deterministic(true), jsontext.WithIndent("  "))
-	e.h.must(err)
+	e.h.Must(err)
 	e.compare(t, call.ID+".json", append(text, '\n'))
 }
 
@@ -126,7 +126,7 @@ func (e *Examples) RecordEvent(t *testing.T, eventType string, text []byte) {
 	t.Helper()
 	example := openapi.Example{Body: e.stabilize(text), Status: http.StatusOK}
 	written, err := json.Marshal(&example, json.Deterministic(true), jsontext.WithIndent("  "))
-	e.h.must(err)
+	e.h.Must(err)
 	e.compare(t, eventExample+eventType+".json", append(written, '\n'))
 }
 
@@ -137,7 +137,7 @@ const eventExample = "webhook."
 func (e *Examples) Shown(text []byte) string {
 	e.h.T.Helper()
 	value := e.stabilize(text)
-	e.h.must(value.Indent(jsontext.WithIndent("  ")))
+	e.h.Must(value.Indent(jsontext.WithIndent("  ")))
 	return string(value)
 }
 
@@ -163,7 +163,7 @@ func (e *Examples) compare(t *testing.T, name string, text []byte) {
 	e.written[name] = true
 	file := filepath.Join(e.dir, name)
 	if e.update {
-		e.h.must(os.WriteFile(file, text, 0o644))
+		e.h.Must(os.WriteFile(file, text, 0o644))
 		return
 	}
 	old, err := os.ReadFile(file)
@@ -176,12 +176,12 @@ func (e *Examples) compare(t *testing.T, name string, text []byte) {
 func (e *Examples) Finish(t *testing.T) {
 	t.Helper()
 	files, err := os.ReadDir(e.dir)
-	e.h.must(err)
+	e.h.Must(err)
 	for _, f := range files {
 		switch {
 		case e.written[f.Name()], strings.HasPrefix(f.Name(), eventExample): // an example
 		case e.update:
-			e.h.must(os.Remove(filepath.Join(e.dir, f.Name())))
+			e.h.Must(os.Remove(filepath.Join(e.dir, f.Name())))
 		default:
 			t.Errorf("%s is an example of no operation (make examples)", f.Name())
 		}

@@ -12,30 +12,30 @@ import (
 	"partnerapi/v2/op"
 )
 
-// Tenant is a partner with a key that has access to all of its clients.
-type Tenant struct {
+// Partner is a partner with a key that has access to all of its clients.
+type Partner struct {
 	ID  domain.PartnerID
 	Key string
 	// Ctx is a context in which the key makes calls in process.
 	Ctx context.Context
 }
 
-// Tenant adds a partner.
-func (h *Harness) Tenant(name string) Tenant {
+// AddPartner adds a partner.
+func (h *Harness) AddPartner(name string) Partner {
 	h.T.Helper()
 	id, err := h.DB.InsertPartner(h.T.Context(), name)
-	h.must(err)
-	t := Tenant{ID: id}
-	t.Key = h.NewKey(t, []domain.Scope{domain.Read, domain.Write}, nil)
-	t.Ctx = h.As(t.Key)
-	return t
+	h.Must(err)
+	p := Partner{ID: id}
+	p.Key = h.AddKey(p, []domain.Scope{domain.Read, domain.Write}, nil)
+	p.Ctx = h.As(p.Key)
+	return p
 }
 
-// NewKey adds a key of the tenant; nil clients give it access to all.
-func (h *Harness) NewKey(t Tenant, scopes []domain.Scope, clients []domain.ClientID) string {
+// AddKey adds a key of the partner; nil clients give it access to all.
+func (h *Harness) AddKey(p Partner, scopes []domain.Scope, clients []domain.ClientID) string {
 	h.T.Helper()
-	key, err := h.DB.CreateKey(h.T.Context(), db.NewKey{Partner: t.ID, Name: "test", Scopes: scopes, Clients: clients})
-	h.must(err)
+	key, err := h.DB.CreateKey(h.T.Context(), db.NewKey{Partner: p.ID, Name: "test", Scopes: scopes, Clients: clients})
+	h.Must(err)
 	return key
 }
 
@@ -43,17 +43,17 @@ func (h *Harness) NewKey(t Tenant, scopes []domain.Scope, clients []domain.Clien
 func (h *Harness) As(key string) context.Context {
 	h.T.Helper()
 	caller, err := h.DB.CallerByDigest(h.T.Context(), db.KeyDigest(key))
-	h.must(err)
+	h.Must(err)
 	return domain.WithCaller(h.T.Context(), caller)
 }
 
-// Client adds a client of the tenant.
-func (h *Harness) Client(t Tenant, name string) api.Client {
+// AddClient adds a client of the partner.
+func (h *Harness) AddClient(p Partner, name string) api.Client {
 	h.T.Helper()
 	in := &api.CreateClientInput{}
 	in.Body.Name = name
-	c, err := op.Call(t.Ctx, &h.API.Set, api.CreateClient, in)
-	h.must(err)
+	c, err := op.Call(p.Ctx, &h.API.Set, api.CreateClient, in)
+	h.Must(err)
 	return *c
 }
 
@@ -64,20 +64,20 @@ func (h *Harness) CountClients() {
 		(SELECT count(*) FROM clients AS c WHERE c.partner_id = p.id AND c.archived_at IS NULL)`)
 }
 
-// User adds a user of the client.
-func (h *Harness) User(t Tenant, client domain.ClientID, email string) api.User {
+// AddUser adds a user of the client.
+func (h *Harness) AddUser(p Partner, client domain.ClientID, email string) api.User {
 	h.T.Helper()
 	in := &api.CreateUserInput{}
 	in.Path.ClientID = client
 	in.Body.Email = email
 	in.Body.FirstName, in.Body.LastName = "Ada", "Example"
-	u, err := op.Call(t.Ctx, &h.API.Set, api.CreateUser, in)
-	h.must(err)
+	u, err := op.Call(p.Ctx, &h.API.Set, api.CreateUser, in)
+	h.Must(err)
 	return *u
 }
 
-// Collection adds a collection of the client, by SQL.
-func (h *Harness) Collection(client domain.ClientID, name string) domain.CollectionID {
+// AddCollection adds a collection of the client, by SQL.
+func (h *Harness) AddCollection(client domain.ClientID, name string) domain.CollectionID {
 	h.T.Helper()
 	id := db.NewID[domain.CollectionKind]()
 	h.Exec(`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
@@ -98,38 +98,8 @@ func (h *Harness) Ingest(s domain.Signal) (refusal string) {
 	h.T.Helper()
 	s.ID = db.NewID[domain.EventKind]().String()
 	results, err := ingest.Apply(h.T.Context(), h.DB, []domain.Signal{s})
-	h.must(err)
+	h.Must(err)
 	return results[0].Refusal
-}
-
-// Exec runs an SQL statement.
-func (h *Harness) Exec(query string, args ...any) {
-	h.T.Helper()
-	_, err := h.DB.SQL().ExecContext(h.T.Context(), query, args...)
-	if err != nil {
-		h.T.Fatalf("%s: %v", query, err)
-	}
-}
-
-// Number returns the number that an SQL query selects.
-func (h *Harness) Number(query string, args ...any) (n int) {
-	h.T.Helper()
-	h.scan(&n, query, args)
-	return n
-}
-
-// Text returns the text that an SQL query selects.
-func (h *Harness) Text(query string, args ...any) (text string) {
-	h.T.Helper()
-	h.scan(&text, query, args)
-	return text
-}
-
-func (h *Harness) scan(into any, query string, args []any) {
-	h.T.Helper()
-	if err := h.DB.SQL().QueryRowContext(h.T.Context(), query, args...).Scan(into); err != nil {
-		h.T.Fatalf("%s: %v", query, err)
-	}
 }
 
 // Email returns an email address with a number.
@@ -141,8 +111,8 @@ func (h *Harness) Publish() (n int) {
 	const batch = 500
 	for {
 		done, err := outbox.PublishEvents(h.T.Context(), h.DB, batch, h.API.RenderEvents)
-		h.must(err)
-		h.must(done.Reason)
+		h.Must(err)
+		h.Must(done.Reason)
 		if done.Busy { // another publisher holds the lock; one that died may hold it for a moment
 			continue
 		}

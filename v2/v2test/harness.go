@@ -4,18 +4,14 @@
 package v2test
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
-	"github.com/jackc/pgx/v5"
 
 	"partnerapi/db"
 	"partnerapi/db/dbtest"
@@ -34,13 +30,14 @@ import (
 
 // Noon is the time of tests, unless they set the clock: the middle of a day, so that a few hours before or after are in
 // the same day.
-var Noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+var Noon = worldtest.Noon
 
 // ReportLink is the prefix of the links to reports' files, before the report's id.
 const ReportLink = "https://reports.example/reports/"
 
 // Harness is a running service.
 type Harness struct {
+	worldtest.Rows
 	T      testing.TB
 	DB     *db.DB
 	API    *v2.API
@@ -49,7 +46,7 @@ type Harness struct {
 	Clock  *domain.ManualClock
 	URL    string
 	// Statements counts the statements that the database was sent.
-	Statements *Statements
+	Statements *worldtest.Statements
 	// Receivers are the endpoints of subscriptions.
 	Receivers *Receivers
 	// Keys encrypt stored secrets; nil with Options.NoKey.
@@ -91,17 +88,19 @@ type Options struct {
 func New(t testing.TB, o Options) *Harness {
 	t.Helper()
 	o = o.withDefaults()
-	h := &Harness{T: t, Clock: domain.NewManualClock(Noon), Statements: &Statements{}}
+	h := &Harness{T: t, Clock: domain.NewManualClock(Noon), Statements: &worldtest.Statements{}}
 	if o.URL == "" {
 		o.URL = dbtest.URL(t, o.Schema)
 	}
 
 	d, err := o.open(t, db.WithClock(h.Clock), db.WithTracer(h.Statements), db.WithStrictLocks())
-	h.must(err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.DB, h.Rows = d, worldtest.RowsOf(t, d)
 	t.Cleanup(func() { _ = d.Close() })
 	secret, err := d.CursorSecret(t.Context())
-	h.must(err)
-	h.DB = d
+	h.Must(err)
 	edge := ginop.Config{
 		Address: func(*http.Request) string { return openapi.ExampleAddress },
 		Keys:    ginop.NewKeys(d.CallerByDigest, h.Clock, o.Demo), Limits: o.Limits, Once: d.Once, Reserve: d.Reserve, Finish: d.Finish,
@@ -118,13 +117,13 @@ func New(t testing.TB, o Options) *Harness {
 
 	h.Edge = ginop.NewEdge(edge)
 	h.Engine, err = h.Edge.Engine(nil)
-	h.must(err)
+	h.Must(err)
 	h.Edge.Mount(h.Engine, &h.API.Set, o.Release)
 	if o.Mount != nil {
-		h.must(o.Mount(h))
+		h.Must(o.Mount(h))
 	}
 	if o.MCP != nil && o.Release >= mcp.Since {
-		h.must(h.mountMCP(*o.MCP, o.Release))
+		h.Must(h.mountMCP(*o.MCP, o.Release))
 	}
 
 	server := httptest.NewServer(h.Engine)
@@ -171,7 +170,7 @@ func (h *Harness) webhooks(o Options, edge *ginop.Config) v2.Option {
 	if h.Keys = o.Keys; h.Keys == nil {
 		var err error
 		h.Keys, err = seal.ParseKeys(seal.NewKey())
-		h.must(err)
+		h.Must(err)
 	}
 	edge.Secrets = h.Keys
 	return v2.WithWebhooks(h.Receivers, h.Keys)
@@ -200,7 +199,7 @@ func (o Options) open(t testing.TB, options ...db.Option) (*db.DB, error) {
 	if found, err := pg.HasPooler(t.Context(), url); err != nil || !found {
 		t.Fatalf("no pooler is found; %v", err)
 	}
-	return db.Open(url, append(options, db.WithPooler(o.URL, true))...)
+	return db.Open(url, append(options, db.WithPooler(o.URL, false))...)
 }
 
 // Unlimited are limits above the requests of any test.
@@ -211,36 +210,6 @@ func (h *Harness) logger(to io.Writer) *slog.Logger {
 		return slog.New(slog.NewTextHandler(to, nil))
 	}
 	return slog.New(slog.NewTextHandler(h.T.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-}
-
-func (h *Harness) must(err error) {
-	h.T.Helper()
-	if err != nil {
-		h.T.Fatal(err)
-	}
-}
-
-// Statements counts SQL statements, without pings and the begin, commit and rollback of transactions.
-type Statements struct{ n atomic.Int64 }
-
-// TraceQueryStart counts a statement.
-func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
-	switch q.SQL {
-	case "begin", "commit", "rollback", ";", "-- ping":
-	default:
-		s.n.Add(1)
-	}
-	return ctx
-}
-
-// TraceQueryEnd does nothing.
-func (s *Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// During returns how many statements ran during fn.
-func (s *Statements) During(fn func()) int {
-	before := s.n.Load()
-	fn()
-	return int(s.n.Load() - before)
 }
 
 // AwaitOutage returns when no connection of the pool answers any more: processes of a killed server outlive it by a

@@ -23,15 +23,15 @@ func Move(from, to *Harness, partner domain.PartnerID) {
 	to.Clock.Set(from.Clock.Now())
 	to.Exec("INSERT INTO breaches SELECT * FROM json_populate_recordset(NULL::breaches, $1::json)",
 		from.Text("SELECT coalesce(json_agg(b), '[]')::text FROM breaches AS b"))
-	from.must(to.DB.LoadTemplates(ctx))
+	from.Must(to.DB.LoadTemplates(ctx))
 	var objects, signals bytes.Buffer
-	from.must(transfer.Export(ctx, from.DB, partner, transfer.Output{Objects: &objects, Signals: &signals},
+	from.Must(transfer.Export(ctx, from.DB, partner, transfer.Output{Objects: &objects, Signals: &signals},
 		func(string, int, bool) {}))
 	watcher := transfer.Watcher{Refused: func(line int, reason string) { from.T.Errorf("line %d: %s", line, reason) }}
 	_, err := transfer.Import(ctx, to.DB, transfer.Lines(&objects), watcher)
-	from.must(err)
+	from.Must(err)
 	_, err = transfer.Ingest(ctx, to.DB, &signals, watcher)
-	from.must(err)
+	from.Must(err)
 	to.Exec(`INSERT INTO api_keys SELECT k.* FROM json_populate_recordset(NULL::api_keys, $1::json) AS k
 		WHERE k.partner_id IN (SELECT id FROM partners)`, from.Text("SELECT json_agg(k)::text FROM api_keys AS k"))
 }

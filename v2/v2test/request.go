@@ -22,7 +22,7 @@ type Response struct {
 // Caller calls the service with a key.
 func (h *Harness) Caller(key string) *client.Client {
 	c, err := client.New(client.Config{URL: h.URL, Key: key, Transport: h.transport, Timeout: time.Hour})
-	h.must(err)
+	h.Must(err)
 	return c
 }
 
@@ -38,13 +38,13 @@ func (h *Harness) Do(method, path, key string, body any, headers ...string) Resp
 	default:
 		var err error
 		r.Body, err = json.Marshal(body)
-		h.must(err)
+		h.Must(err)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	a, err := h.Caller(key).Send(h.T.Context(), r)
-	h.must(err)
+	h.Must(err)
 	return Response{*a, h.T}
 }
 

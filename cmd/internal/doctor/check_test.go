@@ -366,7 +366,7 @@ func TestKeylessWebhooks(t *testing.T) {
 	w.Exec("UPDATE api_keys SET expires_at = now() + interval '10 days' WHERE name = 'soon'")
 	for range 2 { // before and after the background work follows the keys
 		var revoked, expired, soon domain.WebhookID
-		w.Get("SELECT (SELECT id FROM webhooks WHERE url LIKE '%/revoked'), (SELECT id FROM webhooks WHERE url LIKE '%/expired'), "+
+		w.Scan("SELECT (SELECT id FROM webhooks WHERE url LIKE '%/revoked'), (SELECT id FROM webhooks WHERE url LIKE '%/expired'), "+
 			"(SELECT id FROM webhooks WHERE url LIKE '%/soon')", nil, &revoked, &expired, &soon)
 		expected{"api keys", "", warned, "with " + soon.String() + "; |" + revoked.String() + " (of |was revoked on 2026-03-01|" +
 			expired.String() + " (of |expired on |keys rotate PREFIX|PATCH with status active"}.assert(t, url)

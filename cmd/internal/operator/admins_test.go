@@ -26,7 +26,7 @@ func TestAdmins(t *testing.T) {
 	c := newConsole(t)
 	client := c.AddClient()
 	var name string
-	c.Get("SELECT name FROM clients", nil, &name)
+	c.Scan("SELECT name FROM clients", nil, &name)
 	c.Exec(`INSERT INTO admin_invites (client_id, id, email, role, created_at, expires_at)
 		VALUES ($1, gen_random_uuid(), 'grace@hill.example', 'viewer', now(), now() + interval '1 day')`, client)
 
@@ -40,7 +40,7 @@ func TestAdmins(t *testing.T) {
 	}
 	c.must("admins", "add", "ada@hill.example", "--name=Ada", "--role=viewer", "--client="+client.UUID())
 	var open int
-	c.Get("SELECT count(*) FROM admin_invites WHERE accepted_at IS NULL", nil, &open)
+	c.Scan("SELECT count(*) FROM admin_invites WHERE accepted_at IS NULL", nil, &open)
 	if open != 0 {
 		t.Errorf("%d invites are open", open)
 	}

@@ -65,7 +65,7 @@ func TestMailRetry(t *testing.T) {
 	}
 	c.refused(false, []string{"mail", "retry", id}, "mail failed")
 	var jobs int
-	if c.Get("SELECT count(*) FROM outbox WHERE kind = 'mail' AND urgency = 1", nil, &jobs); jobs != 1 {
+	if c.Scan("SELECT count(*) FROM outbox WHERE kind = 'mail' AND urgency = 1", nil, &jobs); jobs != 1 {
 		t.Errorf("%d jobs", jobs)
 	}
 

@@ -32,8 +32,8 @@ func TestCatalogue(t *testing.T) {
 		"SELECT coalesce(json_agg(t ORDER BY name), '[]')::text FROM breaches AS t",
 	} {
 		var a, b string
-		from.Get(query, nil, &a)
-		if to.Get(query, nil, &b); a != b || a == "[]" {
+		from.Scan(query, nil, &a)
+		if to.Scan(query, nil, &b); a != b || a == "[]" {
 			t.Errorf("%s says\n%.300s\nand in the other cell\n%.300s", query, a, b)
 		}
 	}
@@ -94,7 +94,7 @@ func TestSeed(t *testing.T) {
 		t.Error(err)
 	}
 	var clients, users int
-	if c.Get("SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM users)", nil, &clients, &users); clients != 4 || users != 50 {
+	if c.Scan("SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM users)", nil, &clients, &users); clients != 4 || users != 50 {
 		t.Errorf("there are %d clients with %d users", clients, users)
 	}
 }

@@ -48,7 +48,7 @@ func (v *vault) assertSealed(list string, clients ...domain.ClientID) {
 	v.Must(err)
 	for _, client := range clients {
 		var sealed []byte
-		v.Get("SELECT credentials FROM directory_connections WHERE client_id = $1", []any{client}, &sealed)
+		v.Scan("SELECT credentials FROM directory_connections WHERE client_id = $1", []any{client}, &sealed)
 		plain, err := keys.Open(sealed, seal.Context("directory", client.UUID()))
 		if err != nil || string(plain) != "credentials of "+client.UUID() {
 			v.t.Errorf("%s: %q: %v", client, plain, err)

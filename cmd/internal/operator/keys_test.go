@@ -84,7 +84,7 @@ func TestKeyOfClients(t *testing.T) {
 	c.must("partners", "create", "Northlight Demo MSP")
 	c.newKey("--partner=partner", "--name=two", "--clients="+one.String()+", "+two.UUID(), "--scopes=read") // names are compared by their keys
 	var reached int
-	c.Get("SELECT count(*) FROM api_key_clients WHERE client_id IN ($1, $2)", []any{one, two}, &reached)
+	c.Scan("SELECT count(*) FROM api_key_clients WHERE client_id IN ($1, $2)", []any{one, two}, &reached)
 	if reached != 2 {
 		t.Errorf("the key reaches %d clients", reached)
 	}

@@ -109,7 +109,7 @@ func TestArchivePartner(t *testing.T) {
 
 	c.must("partners", "restore", p.ID.String())
 	var others int
-	c.Get("SELECT count(*) FROM clients WHERE (archived_at IS NULL) <> (id = $1)", []any{late}, &others)
+	c.Scan("SELECT count(*) FROM clients WHERE (archived_at IS NULL) <> (id = $1)", []any{late}, &others)
 	if got := c.partner("Partner"); got.ArchivedAt != nil || got.Clients != 1 || others != 0 || valid() {
 		t.Errorf("got %+v, %d clients in another state, key valid: %v", got, others, valid())
 	}

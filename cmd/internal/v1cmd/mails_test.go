@@ -47,7 +47,7 @@ func (w *world) tryTell(f mailFlags, kind domain.MessageType, work func(context.
 
 func (w *world) number(query string, args ...any) (n int) {
 	w.t.Helper()
-	w.Get(query, args, &n)
+	w.Scan(query, args, &n)
 	return n
 }
 

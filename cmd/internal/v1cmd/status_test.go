@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	w := &world{&worldtest.World{DB: d, T: t, Clock: domain.NewManualClock(noon)}, t, url}
+	w := &world{worldtest.Of(t, d, domain.NewManualClock(noon)), t, url}
 	for partner, keys := range map[string][]string{"Northlight": {"pk_all", "pk_readonly", "pk_subset"}, "Tidewater": {"pk_other"}} {
 		id := db.NewID[domain.PartnerKind]()
 		w.Add("partners", fixture.Row{"id": id, "name": partner, "name_key": partner})

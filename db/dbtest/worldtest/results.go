@@ -58,7 +58,7 @@ func (w *World) WantPhishingCounts(t interface{ Fatalf(string, ...any) }) {
 func (w *World) ResultStatuses(ids []domain.ResultID) []domain.ResultStatus {
 	all := make([]domain.ResultStatus, len(ids))
 	for i, id := range ids {
-		w.Get("SELECT status FROM phishing_results WHERE id = $1", []any{id}, &all[i])
+		w.Scan("SELECT status FROM phishing_results WHERE id = $1", []any{id}, &all[i])
 	}
 	return all
 }

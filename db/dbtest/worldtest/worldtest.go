@@ -51,6 +51,7 @@ var Noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 // written in plain SQL.
 type World struct {
 	*db.DB
+	Rows
 	T       testing.TB
 	Clock   *domain.ManualClock
 	Partner domain.PartnerID
@@ -70,17 +71,14 @@ func New(t testing.TB, opts ...db.Option) *World {
 			t.Error(err)
 		}
 	})
-	w := &World{DB: d, T: t, Clock: clock, Partner: db.NewID[domain.PartnerKind]()}
+	w := Of(t, d, clock)
 	w.Add("partners", fixture.Row{"id": w.Partner})
 	return w
 }
 
-// Exec runs a statement.
-func (w *World) Exec(query string, args ...any) {
-	w.T.Helper()
-	if _, err := w.SQL().ExecContext(context.Background(), query, args...); err != nil {
-		w.T.Fatalf("%s: %v", query, err)
-	}
+// Of returns a world on a database that is open, without its partner's row.
+func Of(t testing.TB, d *db.DB, clock *domain.ManualClock) *World {
+	return &World{DB: d, Rows: RowsOf(t, d), T: t, Clock: clock, Partner: db.NewID[domain.PartnerKind]()}
 }
 
 // ExecIn runs a statement in the transaction of ctx, for tests of what transactions do to
@@ -93,29 +91,6 @@ func (w *World) ExecIn(ctx context.Context, query string, args ...any) error {
 func (w *World) Add(table string, rows ...fixture.Row) {
 	w.T.Helper()
 	fixture.Insert(w.T, w.SQL(), table, rows...)
-}
-
-// Get reads one row.
-func (w *World) Get(query string, args []any, into ...any) {
-	w.T.Helper()
-	if err := w.SQL().QueryRowContext(context.Background(), query, args...).Scan(into...); err != nil {
-		w.T.Fatalf("%s: %v", query, err)
-	}
-}
-
-// Number reads a number.
-func (w *World) Number(query string, args ...any) (n int) {
-	w.T.Helper()
-	w.Get(query, args, &n)
-	return n
-}
-
-// Must stops the test on an error.
-func (w *World) Must(err error) {
-	w.T.Helper()
-	if err != nil {
-		w.T.Fatal(err)
-	}
 }
 
 // AddClient adds a client whose summary was never made.
@@ -205,7 +180,7 @@ func (w *World) UserRisk(ctx context.Context, id domain.UserID) (domain.UserRisk
 // UpdatedAt reads when a user or a client was updated.
 func (w *World) UpdatedAt(table string, id any) (at time.Time) {
 	w.T.Helper()
-	w.Get("SELECT updated_at FROM "+table+" WHERE id = $1", []any{id}, &at)
+	w.Scan("SELECT updated_at FROM "+table+" WHERE id = $1", []any{id}, &at)
 	return at
 }
 
@@ -216,7 +191,7 @@ func (w *World) Vacuum(table string) {
 	for range 100 {
 		w.Exec("VACUUM ANALYZE " + table)
 		var done bool
-		w.Get("SELECT relallvisible = relpages FROM pg_class WHERE oid = $1::regclass", []any{table}, &done)
+		w.Scan("SELECT relallvisible = relpages FROM pg_class WHERE oid = $1::regclass", []any{table}, &done)
 		if done {
 			return
 		}

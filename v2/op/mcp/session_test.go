@@ -109,10 +109,10 @@ func TestScopes(t *testing.T) {
 		reads, write bool
 		all          bool
 	}{
-		"read":             {w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), true, false, true},
-		"write":            {w.NewKey(w.tenant, []domain.Scope{domain.Write}, nil), false, true, true},
+		"read":             {w.AddKey(w.tenant, []domain.Scope{domain.Read}, nil), true, false, true},
+		"write":            {w.AddKey(w.tenant, []domain.Scope{domain.Write}, nil), false, true, true},
 		"all":              {w.tenant.Key, true, true, true},
-		"all, some client": {w.NewKey(w.tenant, []domain.Scope{domain.Read, domain.Write}, some), true, true, false},
+		"all, some client": {w.AddKey(w.tenant, []domain.Scope{domain.Read, domain.Write}, some), true, true, false},
 	} {
 		session := w.connect(c.key, everything)
 		tools := w.toolsOf(session)
@@ -141,7 +141,7 @@ func TestScopes(t *testing.T) {
 func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
-	other := w.Tenant("Other")
+	other := w.AddPartner("Other")
 	session := w.connect(other.Key, everything)
 	for _, o := range w.API.Set.All() {
 		arguments := map[string]any{}
@@ -199,7 +199,7 @@ func TestReadOnly(t *testing.T) {
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	second := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil)
+	second := w.AddKey(w.tenant, []domain.Scope{domain.Read}, nil)
 	begin := func() string { return w.send("POST", hello, "X-API-Key", w.tenant.Key).Header.Get("Mcp-Session-Id") }
 	use := func(method, key, session string, status int) answer {
 		t.Helper()

@@ -91,7 +91,7 @@ func TestCompact(t *testing.T) {
 	w := newWorld(t, v2test.Options{})
 	client := w.client.ID.String()
 	for n := range 3 {
-		w.User(w.tenant, w.client.ID, v2test.Email(n))
+		w.AddUser(w.tenant, w.client.ID, v2test.Email(n))
 	}
 	session := w.connect(w.tenant.Key, "")
 
@@ -225,7 +225,7 @@ func TestPrompts(t *testing.T) {
 func TestPromptsOfRights(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	read, write := w.NewKey(w.tenant, []domain.Scope{domain.Read}, nil), w.NewKey(w.tenant, []domain.Scope{domain.Write}, nil)
+	read, write := w.AddKey(w.tenant, []domain.Scope{domain.Read}, nil), w.AddKey(w.tenant, []domain.Scope{domain.Write}, nil)
 	for name, c := range map[string]struct {
 		key, query string
 		want       []string

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // world is a service with an MCP server, and a partner with a client and a user.
 type world struct {
 	*v2test.Harness
-	tenant v2test.Tenant
+	tenant v2test.Partner
 	client api.Client
 	user   api.User
 }
@@ -41,9 +41,9 @@ func newWorld(t testing.TB, o v2test.Options) *world {
 		o.MCP = config()
 	}
 	w := &world{Harness: v2test.New(t, o)}
-	w.tenant = w.Tenant("Partner")
-	w.client = w.Client(w.tenant, "Client")
-	w.user = w.User(w.tenant, w.client.ID, "first@example.com")
+	w.tenant = w.AddPartner("Partner")
+	w.client = w.AddClient(w.tenant, "Client")
+	w.user = w.AddUser(w.tenant, w.client.ID, "first@example.com")
 	return w
 }
 
