@@ -60,7 +60,7 @@ func (c *console) run(ctx context.Context, in io.Reader, args ...string) (out, e
 	var said, complaints bytes.Buffer
 	visible := output.NewVisible(&complaints, false)
 	parser, err := kong.New(&commands, kong.Writers(&said, visible), kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(cli.Env{In: in, Out: &said, Err: visible}))
+		kong.Bind(cli.Env{In: in, Out: &said, Err: visible}), Vars)
 	if err != nil {
 		c.t.Fatal(err)
 	}
