@@ -68,8 +68,8 @@ func (c *Change) AdmitPartnerAdmin(ctx context.Context, partner domain.PartnerID
 // AcceptInvites marks the open invites of an address, as stored, to a client as accepted.
 func (c *Change) AcceptInvites(ctx context.Context, client domain.ClientID, email string) error {
 	return pg.Run(ctx, c, "accept invites", pg.SQL(
-		"UPDATE admin_invites AS i SET accepted_at = ?0 WHERE client_id = ?1 AND "+EmailKeyOf("i")+" = ANY(?2::text[]) AND accepted_at IS NULL AND expires_at > ?0",
-		c.At, client, EmailKeys(email)))
+		"UPDATE admin_invites AS i SET accepted_at = ?now WHERE client_id = ?client AND "+EmailKeyOf("i")+" = ANY(?emailKeys::text[]) AND accepted_at IS NULL AND expires_at > ?now",
+		pg.Named{"now": c.At, "client": client, "emailKeys": EmailKeys(email)}))
 }
 
 // DeleteAdmin deletes an admin. It returns NotFound if there is none.

@@ -148,10 +148,11 @@ func (c *Change) storeNextDue(ctx context.Context, keys []domain.UserKey) error 
 	clients, users := KeyArrays(keys)
 	return pg.Run(ctx, c, "store what is due next", pg.SQL(`
 		UPDATE users AS u SET next_due_on = due.due_on, next_course_id = due.course_id,
-			updated_at = greatest(u.updated_at, ?2)
-		FROM unnest(?0::uuid[], ?1::uuid[]) AS n (client_id, id) LEFT JOIN LATERAL (`+nextDueSQL+`) AS due ON true
+			updated_at = greatest(u.updated_at, ?now)
+		FROM unnest(?clients::uuid[], ?users::uuid[]) AS n (client_id, id) LEFT JOIN LATERAL (`+nextDueSQL+`) AS due ON true
 		WHERE u.client_id = n.client_id AND u.id = n.id
-		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id)`, clients, users, c.At))
+		AND (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id)`,
+		pg.Named{"clients": clients, "users": users, "now": c.At}))
 }
 
 // storeTouched sets updated_at of locked users.
@@ -161,9 +162,10 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 	}
 	clients, users := KeyArrays(keys)
 	return pg.Run(ctx, c, "touch users", pg.SQL(`
-		UPDATE users AS u SET updated_at = greatest(u.updated_at, ?2)
-		FROM unnest(?0::uuid[], ?1::uuid[]) AS w (client_id, user_id)
-		WHERE u.client_id = w.client_id AND u.id = w.user_id`, clients, users, c.At))
+		UPDATE users AS u SET updated_at = greatest(u.updated_at, ?now)
+		FROM unnest(?clients::uuid[], ?users::uuid[]) AS w (client_id, user_id)
+		WHERE u.client_id = w.client_id AND u.id = w.user_id`,
+		pg.Named{"clients": clients, "users": users, "now": c.At}))
 }
 
 // An assignment of a framework enrols the users of its audience. A user who enters an audience is enrolled by the
@@ -328,9 +330,9 @@ func (c *Change) flushUserCounts(ctx context.Context) error {
 	}
 	return pg.Run(ctx, c, "count the users of clients", pg.SQL(`
 		UPDATE clients AS c SET users_active = users_active + m.active, users_inactive = users_inactive + m.inactive,
-			updated_at = greatest(updated_at, ?3)
-		FROM unnest(?0::uuid[], ?1::integer[], ?2::integer[]) AS m (id, active, inactive)
-		WHERE c.id = m.id`, pg.IDs(ids), active, inactive, c.At))
+			updated_at = greatest(updated_at, ?now)
+		FROM unnest(?ids::uuid[], ?active::integer[], ?inactive::integer[]) AS m (id, active, inactive)
+		WHERE c.id = m.id`, pg.Named{"ids": pg.IDs(ids), "active": active, "inactive": inactive, "now": c.At}))
 }
 
 // flushFrameworks stores the lists of assigned frameworks of clients, sorted and without duplicates.

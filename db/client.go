@@ -190,8 +190,9 @@ func (d *DB) FindClients(
 func (d *DB) ClientNamesLike(ctx context.Context, partner domain.PartnerID, name string, differ int) ([]string, error) {
 	key := domain.SortKey(name)
 	q := pg.From("clients AS c").ColumnExpr("DISTINCT c.name").
-		Apply(pg.Where(`c.archived_at IS NULL AND (strpos(c.name_key, ?0) > 0
-			OR octet_length(c.name_key) BETWEEN ?1::int AND ?2::int)`, key, len(key)-differ, len(key)+differ)).
+		Apply(pg.Where(`c.archived_at IS NULL AND (strpos(c.name_key, ?key) > 0
+			OR octet_length(c.name_key) BETWEEN ?shortest::int AND ?longest::int)`,
+			pg.Named{"key": key, "shortest": len(key) - differ, "longest": len(key) + differ})).
 		OrderExpr("c.name")
 	if !partner.IsZero() {
 		q.Apply(pg.Where("c.partner_id = ?", partner))
@@ -228,11 +229,11 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 // client must be locked (LockTenant): one of two concurrent invites fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) error {
 	conflict, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
-		SELECT EXISTS (SELECT 1 FROM admins AS a WHERE a.client_id = ?0 AND `+EmailKeyOf("a")+` = ANY(?1::text[])) AS admin,
+		SELECT EXISTS (SELECT 1 FROM admins AS a WHERE a.client_id = ?client AND `+EmailKeyOf("a")+` = ANY(?emailKeys::text[])) AS admin,
 			EXISTS (
 				SELECT 1 FROM admin_invites AS i
-				WHERE i.client_id = ?0 AND `+EmailKeyOf("i")+` = ANY(?1::text[]) AND accepted_at IS NULL AND expires_at > ?2
-			) AS invite`, t.ID, EmailKeys(in.Email), c.At))
+				WHERE i.client_id = ?client AND `+EmailKeyOf("i")+` = ANY(?emailKeys::text[]) AND accepted_at IS NULL AND expires_at > ?now
+			) AS invite`, pg.Named{"client": t.ID, "emailKeys": EmailKeys(in.Email), "now": c.At}))
 	switch {
 	case err != nil:
 		return err

@@ -192,8 +192,10 @@ func (d *DB) refreshPage(ctx context.Context, page []domain.Client) (refreshed b
 func (d *DB) RefreshReachable(ctx context.Context) error {
 	now := d.Now()
 	stale, err := pg.One[bool](ctx, d, "look for stale summaries", pg.Prepared(pg.SQL(
-		"SELECT EXISTS (SELECT 1 FROM clients AS c WHERE ? AND (c.summarized_at < ? OR c.summarized_at > ?))",
-		WithinReach(ctx), now.Add(-domain.SummaryAge), domain.Ahead(now))))
+		"SELECT EXISTS (SELECT 1 FROM clients AS c WHERE ?withinReach AND (c.summarized_at < ?staleBefore OR c.summarized_at > ?ahead))",
+		pg.Named{
+			"withinReach": WithinReach(ctx), "staleBefore": now.Add(-domain.SummaryAge), "ahead": domain.Ahead(now),
+		})))
 	if err == nil && stale {
 		_, err = d.refreshRead(ctx, pg.SQL("true"))
 	}
@@ -208,9 +210,11 @@ func (d *DB) RefreshAhead(ctx context.Context) (refreshed int, err error) {
 		refreshBefore := now.Add(-refreshAheadAge)
 		// A refresh_until that no read has stored by this clock was stored while it was far ahead.
 		clients, err := pg.All[domain.ClientID](ctx, d, "list stale summaries", pg.SQL(`
-			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ?0 AND refresh_until <= ?1
-				AND (summarized_at < ?2 OR summarized_at > ?3)
-			ORDER BY id`, now, now.Add(2*refreshAheadFor), refreshBefore, domain.Ahead(now)))
+			SELECT id FROM clients WHERE archived_at IS NULL AND refresh_until > ?now AND refresh_until <= ?soon
+				AND (summarized_at < ?refreshBefore OR summarized_at > ?ahead)
+			ORDER BY id`, pg.Named{
+			"now": now, "soon": now.Add(2 * refreshAheadFor), "refreshBefore": refreshBefore, "ahead": domain.Ahead(now),
+		}))
 		if err != nil {
 			return err
 		}

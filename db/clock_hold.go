@@ -142,9 +142,9 @@ func (d *DB) plausibleDay(day domain.Date) pg.Query {
 		return pg.SQL("true")
 	}
 	return pg.SQL(`(NOT EXISTS (SELECT FROM daily_refreshes)
-		OR abs((SELECT max(day) FROM daily_refreshes) - ?0::date) <= ?1::integer
-		OR EXISTS (SELECT FROM clock_hold WHERE abs(day - ?0::date) <= ?1::integer AND (accepted OR waited >= ?2::integer)))`,
-		day, PlausibleDays, int(ClockHoldFor/time.Second))
+		OR abs((SELECT max(day) FROM daily_refreshes) - ?day::date) <= ?plausibleDays::integer
+		OR EXISTS (SELECT FROM clock_hold WHERE abs(day - ?day::date) <= ?plausibleDays::integer AND (accepted OR waited >= ?holdSeconds::integer)))`,
+		pg.Named{"day": day, "plausibleDays": PlausibleDays, "holdSeconds": int(ClockHoldFor / time.Second)})
 }
 
 // ReadClock returns the state of the clock. It changes nothing.

@@ -185,8 +185,9 @@ func (t *Tenant) join(
 	ctx context.Context, c *Change, ids []domain.CollectionID, users []domain.UserID,
 ) ([]domain.UserID, error) {
 	joined, err := c.JoinCollections(ctx, pg.SQL(`
-		SELECT ?::uuid AS client_id, k.id AS collection_id, u.id AS user_id, ?::timestamptz AS added_at
-		FROM unnest(?::uuid[]) AS k (id), unnest(?::uuid[]) AS u (id)`, t.ID, c.At, pg.IDs(ids), pg.IDs(users)))
+		SELECT ?client::uuid AS client_id, k.id AS collection_id, u.id AS user_id, ?now::timestamptz AS added_at
+		FROM unnest(?ids::uuid[]) AS k (id), unnest(?users::uuid[]) AS u (id)`,
+		pg.Named{"client": t.ID, "now": c.At, "ids": pg.IDs(ids), "users": pg.IDs(users)}))
 	if len(joined) > 0 {
 		t.membersChanged(c, ids...)
 	}
@@ -230,13 +231,14 @@ func (t *Tenant) removeMembers(ctx context.Context, c *Change, condition string,
 	}
 	removed, err := pg.All[membership](ctx, c, "remove members", pg.SQL(`
 		WITH deleted AS (
-			DELETE FROM collection_members AS m WHERE m.client_id = ?0 AND ?1 RETURNING m.collection_id, m.user_id
+			DELETE FROM collection_members AS m WHERE m.client_id = ?client AND ?condition RETURNING m.collection_id, m.user_id
 		), counted AS (
-			UPDATE collections AS k SET member_count = k.member_count - g.n, updated_at = greatest(k.updated_at, ?2)
+			UPDATE collections AS k SET member_count = k.member_count - g.n, updated_at = greatest(k.updated_at, ?now)
 			FROM (SELECT collection_id, count(*) AS n FROM deleted GROUP BY collection_id) AS g
-			WHERE k.client_id = ?0 AND k.id = g.collection_id
+			WHERE k.client_id = ?client AND k.id = g.collection_id
 		)
-		SELECT collection_id, user_id FROM deleted`, t.ID, pg.SQL(condition, args...), c.At))
+		SELECT collection_id, user_id FROM deleted`,
+		pg.Named{"client": t.ID, "condition": pg.SQL(condition, args...), "now": c.At}))
 	if err != nil || len(removed) == 0 {
 		return 0, err
 	}

@@ -107,11 +107,12 @@ func (d *DB) EventAssignments(ctx context.Context, events []OutboxEvent) (map[Us
 	// The view has a row per user and course. OFFSET 0 makes the planner evaluate it by user, not for all at once.
 	rows, err := pg.All[domain.ClientAssignment](ctx, d, "read the courses of events", pg.SQL(`
 		SELECT DISTINCT n.user_id AS "user", `+selectTraining+`
-		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS n (client_id, user_id, course_id)
+		FROM unnest(?clients::uuid[], ?users::uuid[], ?courses::uuid[]) AS n (client_id, user_id, course_id)
 		CROSS JOIN LATERAL (
 			SELECT * FROM user_training AS own WHERE own.client_id = n.client_id AND own.user_id = n.user_id OFFSET 0
 		) AS t
-		JOIN courses AS c ON c.id = t.course_id WHERE t.course_id = n.course_id`, clients, users, courses))
+		JOIN courses AS c ON c.id = t.course_id WHERE t.course_id = n.course_id`,
+		pg.Named{"clients": clients, "users": users, "courses": courses}))
 	return pg.Index(rows, func(a *domain.ClientAssignment) (UserObject, domain.ClientAssignment) {
 		return UserObject{a.User, a.Course}, *a
 	}), err
@@ -131,11 +132,12 @@ func (d *DB) EventSignatures(ctx context.Context, events []OutboxEvent) (map[Use
 	clients, users, policies := eventKeys(events)
 	rows, err := pg.All[EventSignature](ctx, d, "read the signatures of events", pg.SQL(`
 		SELECT DISTINCT ON (s.client_id, s.user_id, s.policy_id) s.user_id, s.policy_id, s.version, s.signed_at
-		FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS n (client_id, user_id, policy_id)
+		FROM unnest(?clients::uuid[], ?users::uuid[], ?policies::uuid[]) AS n (client_id, user_id, policy_id)
 		JOIN policies AS p ON p.client_id = n.client_id AND p.id = n.policy_id AND p.archived_at IS NULL
 		JOIN policy_signatures AS s ON s.client_id = n.client_id AND s.user_id = n.user_id
 			AND s.policy_id = n.policy_id AND s.version <= p.version
-		ORDER BY s.client_id, s.user_id, s.policy_id, s.version DESC`, clients, users, policies))
+		ORDER BY s.client_id, s.user_id, s.policy_id, s.version DESC`,
+		pg.Named{"clients": clients, "users": users, "policies": policies}))
 	return pg.Index(rows, func(r *EventSignature) (UserObject, EventSignature) {
 		return UserObject{r.UserID, r.PolicyID}, *r
 	}), err

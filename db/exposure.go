@@ -62,7 +62,8 @@ func (t *Tenant) Exposures(
 // Exposure reads the exposure of a user in a breach, for the service's own work. It returns NotFound if the user has
 // none, or if the breach is not in the catalogue.
 func (d *DB) Exposure(ctx context.Context, user domain.UserKey, breach string) (domain.Exposure, error) {
-	q := pg.From("exposures AS e").Apply(pg.Where("e.client_id = ? AND e.user_id = ? AND e.breach_name = ?", user.Client, user.User, breach))
+	q := pg.From("exposures AS e").Apply(pg.Where("e.client_id = ?client AND e.user_id = ?user AND e.breach_name = ?breach",
+		pg.Named{"client": user.Client, "user": user.User, "breach": breach}))
 	selectExposures(q)
 	row, err := pg.Find[ExposureRow](ctx, d, "exposure", pg.Prepared(q))
 	return row.Exposure, err
@@ -77,9 +78,9 @@ func (u *User) ResolveExposure(ctx context.Context, c *Change, breach string) (d
 	}
 	c.WillLock(ExposureLocks)
 	resolved, err := pg.Exec(ctx, c, "resolve an exposure", pg.SQL(`
-		UPDATE exposures SET resolved_at = ?3, updated_at = greatest(updated_at, ?3)
-		WHERE client_id = ?0 AND user_id = ?1 AND breach_name = ?2 AND resolved_at IS NULL`,
-		u.Client, u.ID, breach, c.At))
+		UPDATE exposures SET resolved_at = ?now, updated_at = greatest(updated_at, ?now)
+		WHERE client_id = ?client AND user_id = ?id AND breach_name = ?breach AND resolved_at IS NULL`,
+		pg.Named{"client": u.Client, "id": u.ID, "breach": breach, "now": c.At}))
 	if err != nil {
 		return domain.Exposure{}, err
 	}

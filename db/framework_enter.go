@@ -89,8 +89,9 @@ func (t *Tenant) RemoveFramework(ctx context.Context, c *Change, id domain.Frame
 // deleted. These remain, and their evaluations become stale. The audiences of the client must be locked.
 func (t *Tenant) withdrawForCollection(ctx context.Context, c *Change, id domain.CollectionID) error {
 	emptied, err := pg.All[domain.FrameworkAssignmentID](ctx, c, "empty the audiences of frameworks", pg.SQL(`
-		UPDATE framework_assignments SET evaluated_at = '-infinity', changed_at = ?2
-		WHERE client_id = ?0 AND audience_type = 'collection' AND audience_id = ?1 RETURNING id`, t.ID, id, c.At))
+		UPDATE framework_assignments SET evaluated_at = '-infinity', changed_at = ?now
+		WHERE client_id = ?client AND audience_type = 'collection' AND audience_id = ?id RETURNING id`,
+		pg.Named{"client": t.ID, "id": id, "now": c.At}))
 	if err != nil || len(emptied) == 0 {
 		return err
 	}
@@ -209,12 +210,13 @@ func (c *Change) withdrawAssignments(
 	return err
 }
 
-// enrolSinceSQL enrols new users in the required courses ?2 as of a past time: the creation of the user or, for a
+// enrolSinceSQL enrols new users in the courses ?required as of a past time: the creation of the user or, for a
 // framework, of the framework assignment, if that was later. Courses of the program keep their place, others are
-// appended from the position ?1. Courses that are overdue on the day ?0 are marked as noted, and so cause no event.
+// appended from the position ?appendedFrom. Courses that are overdue on the day ?today are marked as noted, and so cause
+// no event.
 const enrolSinceSQL = `
 	WITH required AS MATERIALIZED (
-		SELECT a.*, u.created_at FROM (?2) AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
+		SELECT a.*, u.created_at FROM (?required) AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id
 	), wanted AS (
 		SELECT a.client_id, a.user_id, a.course_id, true AS from_program, NULL::uuid AS framework, a.place,
 			a.created_at AS since, a.due_after_days
@@ -227,9 +229,9 @@ const enrolSinceSQL = `
 	INSERT INTO assignments (client_id, user_id, course_id, position, from_program, frameworks, assigned_at, due_on,
 		overdue_noted, given_at)
 	SELECT client_id, user_id, course_id,
-		coalesce(min(place), ?1::integer + row_number() OVER (PARTITION BY client_id, user_id ORDER BY course_id)),
+		coalesce(min(place), ?appendedFrom::integer + row_number() OVER (PARTITION BY client_id, user_id ORDER BY course_id)),
 		bool_or(from_program), array_remove(array_agg(DISTINCT framework), NULL), min(since),
-		min(since::date + due_after_days), min(since::date + due_after_days) < ?0::date, ?3::timestamptz
+		min(since::date + due_after_days), min(since::date + due_after_days) < ?today::date, ?now::timestamptz
 	FROM wanted GROUP BY client_id, user_id, course_id`
 
 // EnrolSince enrols imported users, as of their creation, in the programs of their clients and, if they are active, in
@@ -245,7 +247,9 @@ func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 		UNION ALL
 		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days, p.position
 		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, requiredCourses(enrolled), enrolled)
-	return pg.Run(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, domain.DateOf(c.At), AppendedFrom, required, c.At))
+	return pg.Run(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, pg.Named{
+		"today": domain.DateOf(c.At), "appendedFrom": AppendedFrom, "required": required, "now": c.At,
+	}))
 }
 
 // AssignFrameworksSince enrols the audiences of imported framework assignments in the courses of the frameworks, as of

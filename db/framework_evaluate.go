@@ -77,8 +77,8 @@ func (t *Tenant) EvaluateStale(ctx context.Context) error {
 	now := t.db.Now()
 	ofClient, before := pg.SQL("f.client_id = ?", t.ID), now.Add(-domain.SummaryAge)
 	stale, err := pg.One[bool](ctx, t.db, "look for stale evaluations", pg.Prepared(pg.SQL(
-		"SELECT EXISTS (SELECT 1 FROM framework_assignments AS f WHERE ?0 AND (f.evaluated_at < ?1 OR f.evaluated_at > ?2))",
-		ofClient, before, domain.Ahead(now))))
+		"SELECT EXISTS (SELECT 1 FROM framework_assignments AS f WHERE ?ofClient AND (f.evaluated_at < ?before OR f.evaluated_at > ?ahead))",
+		pg.Named{"ofClient": ofClient, "before": before, "ahead": domain.Ahead(now)})))
 	if err != nil || !stale {
 		return err
 	}

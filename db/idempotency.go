@@ -161,8 +161,8 @@ func (d *DB) Reserve(
 	}
 	return recorded, func() { // after an error the key is free after domain.ReservedFor
 		_, _ = pg.Exec(context.WithoutCancel(ctx), d, "free an idempotency key", pg.SQL(`
-			DELETE FROM idempotency_records WHERE key_id = ? AND idempotency_key = ? AND request_hash = ? AND status = ?`,
-			caller, key, request.Exact, reserved))
+			DELETE FROM idempotency_records WHERE key_id = ?caller AND idempotency_key = ?key AND request_hash = ?exact AND status = ?reserved`,
+			pg.Named{"caller": caller, "key": key, "exact": request.Exact, "reserved": reserved}))
 	}, nil
 }
 
@@ -199,7 +199,8 @@ func (d *DB) lockOutcome(
 	now, mayTakeOver := d.ClaimTime(domain.ReservedFor)
 	rows, err := pg.All[outcomeRow](ctx, d, "look for an outcome", pg.Prepared(
 		pg.From("idempotency_records AS r").ColumnExpr(pg.Columns[outcomeRow]()).
-			Apply(pg.Where("r.key_id = ? AND r.idempotency_key = ? AND r.created_at > ?", caller, key, now.Add(-domain.OutcomeLife)))))
+			Apply(pg.Where("r.key_id = ?caller AND r.idempotency_key = ?key AND r.created_at > ?since",
+				pg.Named{"caller": caller, "key": key, "since": now.Add(-domain.OutcomeLife)}))))
 	switch {
 	case err != nil || len(rows) == 0:
 		return nil, err

@@ -51,10 +51,11 @@ func (d *DB) CallerByDigest(ctx context.Context, digest []byte) (*domain.Caller,
 	caller, err := pg.Find[domain.Caller](ctx, d, "key", pg.Prepared(pg.SQL(`
 		SELECT k.id AS key, k.partner_id AS partner, k.prefix, t.prefix AS used_prefix,
 			coalesce((SELECT r.prefix FROM replaced_keys AS r WHERE r.key_id = k.id ORDER BY r.place LIMIT 1), k.prefix) AS first_prefix,
-			k.all_clients, k.scopes, k.networks, k.demo, coalesce(least(k.expires_at, t.until), ?2) AS expires_at
+			k.all_clients, k.scopes, k.networks, k.demo, coalesce(least(k.expires_at, t.until), ?never) AS expires_at
 		FROM `+KeyTexts+` AS t JOIN api_keys AS k ON k.id = t.key_id
-		WHERE t.digest = ?0 AND NOT t.ended AND (t.until IS NULL OR t.until > ?1)
-			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?1)`, digest, d.Now(), time.Time{})))
+		WHERE t.digest = ?digest AND NOT t.ended AND (t.until IS NULL OR t.until > ?now)
+			AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?now)`,
+		pg.Named{"digest": digest, "now": d.Now(), "never": time.Time{}})))
 	if domain.IsCode(err, domain.NotFound) {
 		err = &domain.Error{Code: domain.Unauthorized, Message: "the API key is unknown, expired or revoked"}
 	}
@@ -172,8 +173,8 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 		}
 		listed, err := pg.Exec(ctx, d, "list a key's clients", pg.SQL(`
 			INSERT INTO api_key_clients (key_id, client_id)
-			SELECT ?, id FROM clients WHERE partner_id = ? AND id = ANY(?::uuid[]) AND archived_at IS NULL`,
-			row.ID, in.Partner, pg.IDs(in.Clients)))
+			SELECT ?key, id FROM clients WHERE partner_id = ?partner AND id = ANY(?clients::uuid[]) AND archived_at IS NULL`,
+			pg.Named{"key": row.ID, "partner": in.Partner, "clients": pg.IDs(in.Clients)}))
 		if err == nil && listed != len(in.Clients) {
 			err = domain.ErrInvalid("clients", "must each be one of the partner's clients, and given once")
 		}

@@ -56,15 +56,16 @@ func (c *Change) ArchivePartner(ctx context.Context, id domain.PartnerID) (out A
 		return out, err
 	}
 	out.Clients, err = pg.Exec(ctx, c, "archive a partner's clients", pg.SQL(`
-		UPDATE clients SET archived_at = ?0, updated_at = greatest(updated_at, ?0)
-		WHERE partner_id = ?1 AND archived_at IS NULL AND id = ANY(?2::uuid[])`, c.At, id, pg.IDs(clients)))
+		UPDATE clients SET archived_at = ?now, updated_at = greatest(updated_at, ?now)
+		WHERE partner_id = ?id AND archived_at IS NULL AND id = ANY(?clients::uuid[])`,
+		pg.Named{"now": c.At, "id": id, "clients": pg.IDs(clients)}))
 	if err != nil {
 		return out, err
 	}
 	c.WillLock(PartnerLocks)
 	err = pg.RunOr(ctx, c, domain.ErrConflict("partner", "the partner is archived already"), "archive a partner", pg.SQL(
-		"UPDATE partners SET archived_at = ?, client_count = client_count - ? WHERE id = ? AND archived_at IS NULL",
-		c.At, out.Clients, id))
+		"UPDATE partners SET archived_at = ?now, client_count = client_count - ?clients WHERE id = ?id AND archived_at IS NULL",
+		pg.Named{"now": c.At, "clients": out.Clients, "id": id}))
 	if err != nil {
 		return out, err
 	}

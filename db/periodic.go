@@ -55,9 +55,9 @@ func RenewLeases[L Leased](ctx context.Context, d *DB, leases []L, life time.Dur
 		return nil
 	}
 	return pg.Run(ctx, d, "renew leases of "+row.Table, pg.SQL(`
-		UPDATE `+row.Table+` AS t SET due_at = ?3 FROM unnest(?0::uuid[], ?1::uuid[], ?2::uuid[]) AS l (owner_id, id, lease)
+		UPDATE `+row.Table+` AS t SET due_at = ?until FROM unnest(?owners::uuid[], ?ids::uuid[], ?tokens::uuid[]) AS l (owner_id, id, lease)
 		WHERE t.`+row.OwnerColumn+` = l.owner_id AND t.id = l.id AND t.lease = l.lease`,
-		owners, ids, tokens, d.Now().Add(life)))
+		pg.Named{"owners": owners, "ids": ids, "tokens": tokens, "until": d.Now().Add(life)}))
 }
 
 // ClaimTime returns the time as of which a claim leases rows for the duration life, and false if nothing may be claimed:
@@ -105,10 +105,11 @@ func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration)
 		return nil, nil
 	}
 	n, err := pg.Exec(ctx, d, "claim a periodic job", pg.SQL(`
-		INSERT INTO periodic_jobs AS p (kind, due_at, lease) VALUES (?0, ?1, ?2)
+		INSERT INTO periodic_jobs AS p (kind, due_at, lease) VALUES (?kind, ?until, ?token)
 		ON CONFLICT (kind) DO UPDATE SET due_at = excluded.due_at, lease = excluded.lease,
 			failed_at = CASE WHEN p.lease IS NULL THEN p.failed_at ELSE p.failed_at || p.due_at END
-		WHERE p.due_at <= ?3 OR p.due_at > ?4`, kind, now.Add(life), l.token, now, now.Add(farAhead)))
+		WHERE p.due_at <= ?now OR p.due_at > ?ahead`,
+		pg.Named{"kind": kind, "until": now.Add(life), "token": l.token, "now": now, "ahead": now.Add(farAhead)}))
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -255,8 +256,9 @@ func (d *DB) refreshUsers(ctx context.Context, day domain.Date, progress func(do
 func (c *Change) refreshBatch(ctx context.Context, after domain.UserKey, day domain.Date) ([]domain.UserKey, error) {
 	batch, err := c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
 		SELECT n.client_id, n.id FROM users AS n JOIN clients AS c ON c.id = n.client_id
-		WHERE (n.client_id, n.id) > (?, ?) AND c.archived_at IS NULL
-		ORDER BY n.client_id, n.id LIMIT ?)`, after.Client, after.User, refreshBatchSize))
+		WHERE (n.client_id, n.id) > (?client, ?user) AND c.archived_at IS NULL
+		ORDER BY n.client_id, n.id LIMIT ?refreshBatchSize)`,
+		pg.Named{"client": after.Client, "user": after.User, "refreshBatchSize": refreshBatchSize}))
 	if err != nil {
 		return nil, err
 	}
@@ -422,8 +424,8 @@ func (d *DB) RescoreClient(ctx context.Context, client domain.ClientID) error {
 		var batch []domain.UserKey
 		err := d.Change(ctx, func(ctx context.Context, c *Change) (err error) {
 			batch, err = c.LockUserKeys(ctx, pg.SQL(`(u.client_id, u.id) IN (
-				SELECT client_id, id FROM users WHERE client_id = ? AND id > ? ORDER BY id LIMIT ?)`,
-				client, last, refreshBatchSize))
+				SELECT client_id, id FROM users WHERE client_id = ?client AND id > ?last ORDER BY id LIMIT ?refreshBatchSize)`,
+				pg.Named{"client": client, "last": last, "refreshBatchSize": refreshBatchSize}))
 			c.Rescore(batch...)
 			return err
 		})

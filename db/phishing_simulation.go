@@ -118,8 +118,8 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 		return now // the stamp lies ahead after a step of the clock back
 	})
 	err := c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
-		SELECT ?0::uuid, id, ?1, 2 AS urgency, due_at FROM unnest(?2::uuid[], ?3::timestamptz[]) AS r (id, due_at)`,
-		t.ID, SimulatedMail, pg.IDs(ids), due))
+		SELECT ?client::uuid, id, ?simulatedMail, 2 AS urgency, due_at FROM unnest(?ids::uuid[], ?due::timestamptz[]) AS r (id, due_at)`,
+		pg.Named{"client": t.ID, "simulatedMail": SimulatedMail, "ids": pg.IDs(ids), "due": due}))
 	if err != nil {
 		return err
 	}
@@ -142,10 +142,10 @@ func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) 
 	c.WillLock(TemplateLocks)
 	return pg.Run(ctx, c, "count the uses of templates", pg.SQL(`
 		INSERT INTO template_uses AS u (client_id, template_id, used)
-		SELECT client_id, template_id, sum(n) FROM unnest(?::uuid[], ?::uuid[], ?::integer[]) AS t (client_id, template_id, n)
+		SELECT client_id, template_id, sum(n) FROM unnest(?clients::uuid[], ?templates::uuid[], ?uses::integer[]) AS t (client_id, template_id, n)
 		GROUP BY client_id, template_id ORDER BY client_id, template_id
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
-		clients, templates, uses))
+		pg.Named{"clients": clients, "templates": templates, "uses": uses}))
 }
 
 //go:embed templates/own.json

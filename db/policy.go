@@ -121,9 +121,9 @@ func (p *Policy) audience() pg.Query {
 // signature returns the condition that a signature, alias s, is the valid one of a user, alias u: of the current
 // version, and not expired.
 func (p *Policy) signature() pg.Query {
-	return pg.SQL(`s.client_id = u.client_id AND s.policy_id = ? AND s.version = ? AND s.user_id = u.id
-		AND s.signed_at > ?`,
-		p.ID, p.Version, p.SignedSince(p.db.Now()))
+	return pg.SQL(`s.client_id = u.client_id AND s.policy_id = ?id AND s.version = ?version AND s.user_id = u.id
+		AND s.signed_at > ?signedSince`,
+		pg.Named{"id": p.ID, "version": p.Version, "signedSince": p.SignedSince(p.db.Now())})
 }
 
 // signOffChanged returns the SQL expression of the time at which a user, alias u, or the user's sign-off last changed. A
@@ -223,35 +223,35 @@ func PolicyCountsHold(now time.Time) pg.Query {
 	return pg.SQL("(counted_until > ?0 AND coalesce(counted_at, '-infinity') <= ?1)", now, domain.Ahead(now))
 }
 
-// PolicyCountsSQL counts, as of ?2, the audiences of the policies ?1 of the client ?0 and their valid signatures. For
-// each policy, only the branch of its scope reads rows: the conditions on p.scope_type are constant in the others. The
-// client's active users are read once (active) for all policies for the whole client or a large collection. Large
-// collections have a branch of their own because PostgreSQL underestimates the number of their members.
+// PolicyCountsSQL counts, as of ?now, the audiences of ?policies of ?client and their valid signatures. For each policy,
+// only the branch of its scope reads rows: the conditions on p.scope_type are constant in the others. The client's
+// active users are read once (active) for all policies for the whole client or a large collection. Large collections
+// have a branch of their own because PostgreSQL underestimates the number of their members.
 const PolicyCountsSQL = `
 	WITH active AS MATERIALIZED (
-		SELECT id FROM users WHERE client_id = ?0 AND status = 'active'
+		SELECT id FROM users WHERE client_id = ?client AND status = 'active'
 	), counted AS MATERIALIZED (
 		SELECT p.id, p.xmin AS seen, c.audience, c.acknowledged,
 			coalesce(c.first_signed_at + make_interval(days => p.renewal_period_days), 'infinity') AS holds_until
-		FROM policies AS p LEFT JOIN collections AS k ON k.client_id = ?0 AND k.id = p.scope_id CROSS JOIN LATERAL (
+		FROM policies AS p LEFT JOIN collections AS k ON k.client_id = ?client AND k.id = p.scope_id CROSS JOIN LATERAL (
 			SELECT count(*) AS audience, count(s.user_id) AS acknowledged, min(s.signed_at) AS first_signed_at
 			FROM (
 				SELECT u.id FROM active AS u WHERE p.scope_type = 'tenant'
 				UNION ALL
 				SELECT u.id FROM users AS u
-				WHERE p.scope_type = 'user_container' AND u.client_id = ?0 AND u.status = 'active' AND u.group_id = p.scope_id
+				WHERE p.scope_type = 'user_container' AND u.client_id = ?client AND u.status = 'active' AND u.group_id = p.scope_id
 				UNION ALL
 				SELECT u.id FROM collection_members AS m JOIN active AS u ON u.id = m.user_id
-				WHERE p.scope_type = 'collection' AND k.member_count > 1000 AND m.client_id = ?0 AND m.collection_id = p.scope_id
+				WHERE p.scope_type = 'collection' AND k.member_count > 1000 AND m.client_id = ?client AND m.collection_id = p.scope_id
 				UNION ALL
 				SELECT u.id FROM collection_members AS m JOIN users AS u ON u.client_id = m.client_id AND u.id = m.user_id
 				WHERE p.scope_type = 'collection' AND k.member_count <= 1000 AND u.status = 'active'
-					AND m.client_id = ?0 AND m.collection_id = p.scope_id
+					AND m.client_id = ?client AND m.collection_id = p.scope_id
 			) AS audience
-			LEFT JOIN policy_signatures AS s ON s.client_id = ?0 AND s.policy_id = p.id AND s.version = p.version
-				AND s.user_id = audience.id AND s.signed_at > ?2::timestamptz - make_interval(days => p.renewal_period_days)
+			LEFT JOIN policy_signatures AS s ON s.client_id = ?client AND s.policy_id = p.id AND s.version = p.version
+				AND s.user_id = audience.id AND s.signed_at > ?now::timestamptz - make_interval(days => p.renewal_period_days)
 		) AS c
-		WHERE p.client_id = ?0 AND p.id = ANY(?1::uuid[])
+		WHERE p.client_id = ?client AND p.id = ANY(?policies::uuid[])
 	)`
 
 // StorePolicyCountsSQL is appended to PolicyCountsSQL and stores the counts. It skips a policy that another transaction
@@ -259,12 +259,12 @@ const PolicyCountsSQL = `
 // never waits, so the lock order does not matter.
 const StorePolicyCountsSQL = `, free AS (
 		SELECT p.id FROM policies AS p JOIN counted AS c ON c.id = p.id
-		WHERE p.client_id = ?0 AND p.xmin = c.seen FOR NO KEY UPDATE OF p SKIP LOCKED
+		WHERE p.client_id = ?client AND p.xmin = c.seen FOR NO KEY UPDATE OF p SKIP LOCKED
 	), stored AS (
 		UPDATE policies AS p SET
 			audience_count = c.audience, acknowledged_count = c.acknowledged, counted_until = c.holds_until,
-			counted_at = ?2
-		FROM counted AS c WHERE p.client_id = ?0 AND p.id = c.id AND p.id IN (SELECT id FROM free)
+			counted_at = ?now
+		FROM counted AS c WHERE p.client_id = ?client AND p.id = c.id AND p.id IN (SELECT id FROM free)
 	)`
 
 // recount counts, in one statement, the sign-off of a client's policies with stale counts (MustSign without SignOff),
@@ -291,7 +291,9 @@ func recount(ctx context.Context, d *DB, client domain.ClientID, policies []doma
 		domain.SignOff
 	}
 	counts, err := pg.All[count](ctx, d, "count sign-off",
-		pg.SQL(statement+" SELECT id, audience, acknowledged FROM counted", client, pg.IDs(ids), d.Now()))
+		pg.SQL(
+			statement+" SELECT id, audience, acknowledged FROM counted",
+			pg.Named{"client": client, "policies": pg.IDs(ids), "now": d.Now()}))
 	for i := range counts {
 		stale[counts[i].ID].SignOff = &counts[i].SignOff
 	}

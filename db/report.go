@@ -70,8 +70,9 @@ func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) e
 		First *time.Time
 	}](ctx, c, "count a client's reports", pg.SQL(`
 		SELECT count(*), min(created_at) AS first FROM (
-			SELECT created_at FROM reports WHERE client_id = ?0 AND created_at > ?1 AND mailed_for IS NULL ORDER BY created_at DESC LIMIT ?2
-		) AS recent`, t.ID, c.At.Add(-domain.ReportWindow), domain.MaxReports))
+			SELECT created_at FROM reports WHERE client_id = ?client AND created_at > ?since AND mailed_for IS NULL ORDER BY created_at DESC LIMIT ?maxReports
+		) AS recent`,
+		pg.Named{"client": t.ID, "since": c.At.Add(-domain.ReportWindow), "maxReports": domain.MaxReports}))
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (c *Change) score(ctx context.Context, keys []domain.UserKey) error {
 		}
 		updates = append(updates, record)
 	}
-	return pg.Run(ctx, c, "store scores", pg.SQL(storeRisksSQL, risks, updates, c.At))
+	return pg.Run(ctx, c, "store scores", pg.SQL(storeRisksSQL, pg.Named{"risks": risks, "updates": updates, "now": c.At}))
 }
 
 // riskRecord is a row of user_risks, and scoreRecord the changed columns of a row of users. Both are passed to
@@ -106,12 +106,12 @@ type (
 	}
 )
 
-// storeRisksSQL stores the risks ?0 and the changes of users ?1, as of the time ?2, and their next due courses.
+// storeRisksSQL stores ?risks and the changes of users, ?updates, as of ?now, and their next due courses.
 var storeRisksSQL = strings.NewReplacer(
 	"{columns}", riskColumns, "{excluded}", strings.ReplaceAll(pg.Columns[riskRow](), "r.", "excluded."),
 ).Replace(`
 	WITH risks AS (
-		INSERT INTO user_risks AS r SELECT * FROM json_populate_recordset(NULL::user_risks, ?0::json)
+		INSERT INTO user_risks AS r SELECT * FROM json_populate_recordset(NULL::user_risks, ?risks::json)
 		ON CONFLICT (client_id, user_id) DO UPDATE SET ({columns}, computed_on, computed_at) =
 			({excluded}, excluded.computed_on, excluded.computed_at)
 	)
@@ -120,8 +120,8 @@ var storeRisksSQL = strings.NewReplacer(
 		phished_sent_year = n.phished_sent_year, phished_clicked_year = n.phished_clicked_year,
 		next_due_on = due.due_on, next_course_id = due.course_id,
 		updated_at = greatest(u.updated_at, n.updated_at, CASE
-			WHEN (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id) THEN ?2::timestamptz END)
-	FROM json_populate_recordset(NULL::users, ?1::json) AS n LEFT JOIN LATERAL (` + nextDueSQL + `) AS due ON true
+			WHEN (u.next_due_on, u.next_course_id) IS DISTINCT FROM (due.due_on, due.course_id) THEN ?now::timestamptz END)
+	FROM json_populate_recordset(NULL::users, ?updates::json) AS n LEFT JOIN LATERAL (` + nextDueSQL + `) AS due ON true
 	WHERE u.client_id = n.client_id AND u.id = n.id`)
 
 // Risk reads the user's score and its factors. It returns NotFound if the user has no score.
@@ -186,9 +186,8 @@ func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 	return s
 }
 
-// signalsSQL reads the signals of the users with the client ids ?1 and ids ?2 as of the day ?0, without events older
-// than a year. Ages are in days of the session's time zone, which is UTC. Every subquery reads the rows of one user by
-// an index.
+// signalsSQL reads the signals of ?users of ?clients as of the day ?today, without events older than a year. Ages are in
+// days of the session's time zone, which is UTC. Every subquery reads the rows of one user by an index.
 //
 // The times of simulated mails do not include actions of mail scanners. Exposures count only if the client has Dark Web
 // Monitoring.
@@ -197,17 +196,17 @@ var signalsSQL = strings.ReplaceAll(`
 		u.phished_sent AS stored_sent, u.phished_clicked AS stored_clicked,
 		u.phished_sent_year AS stored_sent_year, u.phished_clicked_year AS stored_clicked_year,
 		phished.*, reported.*, trained.*, exposed.*, stored.*
-	FROM unnest(?1::uuid[], ?2::uuid[]) AS w (client_id, user_id)
+	FROM unnest(?clients::uuid[], ?users::uuid[]) AS w (client_id, user_id)
 	`+probeUser+`
 	CROSS JOIN LATERAL (
 		SELECT count(p.sent) AS phished_sent,
 			count(p.sent) FILTER (WHERE p.fell) AS phished_clicked,
-			count(p.sent) FILTER (WHERE p.sent > ?0::date - 365) AS phished_sent_year,
-			count(p.sent) FILTER (WHERE p.fell AND p.sent > ?0::date - 365) AS phished_clicked_year,
-			array_agg(?0::date - p.clicked) FILTER (WHERE p.clicked >= ?0::date - 365) AS click_ages,
-			array_agg(?0::date - p.attached) FILTER (WHERE p.attached >= ?0::date - 365) AS attachment_ages,
-			array_agg(?0::date - p.submitted) FILTER (WHERE p.submitted >= ?0::date - 365) AS credential_ages,
-			array_agg(?0::date - p.reported) FILTER (WHERE p.reported >= ?0::date - 365) AS report_ages
+			count(p.sent) FILTER (WHERE p.sent > ?today::date - 365) AS phished_sent_year,
+			count(p.sent) FILTER (WHERE p.fell AND p.sent > ?today::date - 365) AS phished_clicked_year,
+			array_agg(?today::date - p.clicked) FILTER (WHERE p.clicked >= ?today::date - 365) AS click_ages,
+			array_agg(?today::date - p.attached) FILTER (WHERE p.attached >= ?today::date - 365) AS attachment_ages,
+			array_agg(?today::date - p.submitted) FILTER (WHERE p.submitted >= ?today::date - 365) AS credential_ages,
+			array_agg(?today::date - p.reported) FILTER (WHERE p.reported >= ?today::date - 365) AS report_ages
 		FROM (
 			SELECT sent_at::date AS sent, reported_at::date AS reported,
 				coalesce(clicked_at, credentials_submitted_at)::date AS clicked, attachment_opened_at::date AS attached,
@@ -217,14 +216,14 @@ var signalsSQL = strings.ReplaceAll(`
 		) AS p
 	) AS phished
 	CROSS JOIN LATERAL (
-		SELECT array_agg(?0::date - reported_at::date) FILTER (WHERE classification = 'phishing') AS real_phishing_ages,
-			array_agg(?0::date - reported_at::date) FILTER (WHERE classification = 'pending') AS real_pending_ages,
-			array_agg(?0::date - reported_at::date) FILTER (WHERE classification IN ('spam', 'safe')) AS real_harmless_ages
+		SELECT array_agg(?today::date - reported_at::date) FILTER (WHERE classification = 'phishing') AS real_phishing_ages,
+			array_agg(?today::date - reported_at::date) FILTER (WHERE classification = 'pending') AS real_pending_ages,
+			array_agg(?today::date - reported_at::date) FILTER (WHERE classification IN ('spam', 'safe')) AS real_harmless_ages
 		FROM reported_emails
-		WHERE client_id = w.client_id AND user_id = w.user_id AND reported_at >= ?0::date - 365
+		WHERE client_id = w.client_id AND user_id = w.user_id AND reported_at >= ?today::date - 365
 	) AS reported
 	CROSS JOIN LATERAL (
-		SELECT array_agg(?0::date - completed_at::date) FILTER (WHERE completed_at >= ?0::date - 365) AS completion_ages,
+		SELECT array_agg(?today::date - completed_at::date) FILTER (WHERE completed_at >= ?today::date - 365) AS completion_ages,
 			count(*) > count(completed_at) AS incomplete
 		FROM assignments WHERE client_id = w.client_id AND user_id = w.user_id
 	) AS trained
@@ -237,7 +236,7 @@ var signalsSQL = strings.ReplaceAll(`
 			count(*) FILTER (WHERE seen AND open AND severity = 'high') AS seen_pii,
 			count(*) FILTER (WHERE seen AND open AND severity = 'medium') AS seen_basic
 		FROM (
-			SELECT severity, resolved_at IS NULL AS open, first_seen_at >= ?0::date - 365 AS seen
+			SELECT severity, resolved_at IS NULL AS open, first_seen_at >= ?today::date - 365 AS seen
 			FROM exposures WHERE client_id = w.client_id AND user_id = w.user_id
 				AND EXISTS (SELECT 1 FROM clients WHERE id = w.client_id AND dark_web_monitoring)
 		) AS e
@@ -251,7 +250,7 @@ var signalsSQL = strings.ReplaceAll(`
 // readSignals reads the stored signals and risks of the users with keys. The ages of events are those on the day today.
 func (c *Change) readSignals(ctx context.Context, keys []domain.UserKey, today domain.Date) ([]signalRow, error) {
 	clients, users := KeyArrays(keys)
-	return pg.All[signalRow](ctx, c, "read signals", pg.SQL(signalsSQL, today, clients, users))
+	return pg.All[signalRow](ctx, c, "read signals", pg.SQL(signalsSQL, pg.Named{"today": today, "clients": clients, "users": users}))
 }
 
 // historyDays is the number of days of a client's risk history, including today.

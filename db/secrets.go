@@ -64,7 +64,12 @@ type NamedSecret struct {
 // database's own secrets, under names that include the code of cell, and the secrets of other cells that it accepts.
 func (d *DB) SharedSecrets(ctx context.Context, cell domain.Cell) ([]NamedSecret, error) {
 	own, err := pg.All[NamedSecret](ctx, d, "read secrets to share", pg.SQL(
-		"SELECT name || ? AS name, value FROM secrets WHERE name IN (?, ?)", OtherCellSep+cell.Code(), CursorSecretName, TrackingSecretName))
+		"SELECT name || ?suffix AS name, value FROM secrets WHERE name IN (?cursorSecret, ?trackingSecret)",
+		pg.Named{
+			"suffix":         OtherCellSep + cell.Code(),
+			"cursorSecret":   CursorSecretName,
+			"trackingSecret": TrackingSecretName,
+		}))
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +148,9 @@ func (d *DB) EncryptionCheck(ctx context.Context) ([]byte, error) {
 // is nil if there is none yet. It returns false, and stores nothing, if a value other than before is stored.
 func (d *DB) SetEncryptionCheck(ctx context.Context, before, sealed []byte) (bool, error) {
 	n, err := pg.Exec(ctx, d, "store the check of the encryption key", pg.SQL(`
-		INSERT INTO secrets AS s (name, value) VALUES (?0, ?1)
-		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE s.value = ?2`, encryptionCheck, sealed, before))
+		INSERT INTO secrets AS s (name, value) VALUES (?encryptionCheck, ?sealed)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE s.value = ?before`,
+		pg.Named{"encryptionCheck": encryptionCheck, "sealed": sealed, "before": before}))
 	return n == 1, err
 }
 
@@ -207,9 +213,9 @@ func (r *resealing) runPass(ctx context.Context) error {
 	after := "00000000-0000-0000-0000-000000000000"
 	for {
 		rows, err := pg.All[sealedRow](ctx, r, "read sealed secrets", pg.SQL(
-			"SELECT "+r.Key+"::text AS id, "+r.Column+" AS sealed FROM "+r.Table+" AS t WHERE "+r.Key+" > ?0::uuid AND "+
-				r.HoldsSecret()+" AND substring("+r.Column+" FOR length(?1::bytea)) <> ?1::bytea ORDER BY "+r.Key+" LIMIT ?2",
-			after, r.prefix, resealBatch))
+			"SELECT "+r.Key+"::text AS id, "+r.Column+" AS sealed FROM "+r.Table+" AS t WHERE "+r.Key+" > ?after::uuid AND "+
+				r.HoldsSecret()+" AND substring("+r.Column+" FOR length(?prefix::bytea)) <> ?prefix::bytea ORDER BY "+r.Key+" LIMIT ?resealBatch",
+			pg.Named{"after": after, "prefix": r.prefix, "resealBatch": resealBatch}))
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -235,7 +241,8 @@ func (r *resealing) replaceBatch(ctx context.Context, rows []sealedRow) error {
 	}
 	n, err := pg.Exec(ctx, r, "seal secrets again", pg.SQL(
 		"UPDATE "+r.Table+" AS t SET "+r.Column+" = n.after "+
-			"FROM unnest(?0::uuid[], ?1::bytea[], ?2::bytea[]) AS n (id, before, after) WHERE t."+r.Key+" = n.id AND t."+r.Column+" = n.before", ids, before, after))
+			"FROM unnest(?ids::uuid[], ?before::bytea[], ?after::bytea[]) AS n (id, before, after) WHERE t."+r.Key+" = n.id AND t."+r.Column+" = n.before",
+		pg.Named{"ids": ids, "before": before, "after": after}))
 	r.replaced += n
 	r.conflicts += len(ids) - n
 	return err

@@ -91,11 +91,11 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 	// A unique index allows one reminder of a user a day: mailed leaves out users who were reminded today.
 	reminded, err := pg.All[domain.Reminded](ctx, c, "request reminders of courses", pg.SQL(`
 		WITH recipients AS MATERIALIZED (
-			SELECT u.id, u.status = 'active' AS active, coalesce(u.next_due_on < ?2::date, false) AS overdue
-			FROM users AS u WHERE u.client_id = ?0 AND ?3
+			SELECT u.id, u.status = 'active' AS active, coalesce(u.next_due_on < ?today::date, false) AS overdue
+			FROM users AS u WHERE u.client_id = ?client AND ?recipients
 		), mailed AS (
 			INSERT INTO mail_requests (client_id, id, type, user_id, created_at)
-			SELECT ?0::uuid, uuid_v7(?1::timestamptz), 'training-reminder', id, ?1::timestamptz
+			SELECT ?client::uuid, uuid_v7(?now::timestamptz), 'training-reminder', id, ?now::timestamptz
 			FROM recipients WHERE active AND overdue ORDER BY id
 			ON CONFLICT DO NOTHING RETURNING id, user_id
 		)
@@ -104,7 +104,8 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 			WHEN NOT r.active THEN 'inactive'
 			WHEN NOT r.overdue THEN 'nothing_overdue'
 			ELSE 'reminded_today' END AS skip
-		FROM recipients AS r LEFT JOIN mailed AS m ON m.user_id = r.id ORDER BY r.id`, t.ID, c.At, today, recipients))
+		FROM recipients AS r LEFT JOIN mailed AS m ON m.user_id = r.id ORDER BY r.id`,
+		pg.Named{"client": t.ID, "now": c.At, "today": today, "recipients": recipients}))
 	for _, r := range reminded {
 		if r.Mail != nil {
 			c.SendMails(t.ID, *r.Mail)
@@ -118,10 +119,11 @@ func (d *DB) OverdueCourses(
 	ctx context.Context, user domain.UserKey, l domain.Language,
 ) ([]domain.OverdueCourse, error) {
 	return pg.All[domain.OverdueCourse](ctx, d, "read overdue courses", pg.SQL(`
-		SELECT coalesce(k.titles->>?2, k.title) AS title, a.due_on
+		SELECT coalesce(k.titles->>?language, k.title) AS title, a.due_on
 		FROM assignments AS a JOIN courses AS k ON k.id = a.course_id
-		WHERE a.client_id = ?0 AND a.user_id = ?1 AND a.completed_at IS NULL AND a.due_on < ?3::date
-		ORDER BY a.due_on, a.position, a.course_id`, user.Client, user.User, l, domain.DateOf(d.Now())))
+		WHERE a.client_id = ?client AND a.user_id = ?user AND a.completed_at IS NULL AND a.due_on < ?today::date
+		ORDER BY a.due_on, a.position, a.course_id`,
+		pg.Named{"client": user.Client, "user": user.User, "language": l, "today": domain.DateOf(d.Now())}))
 }
 
 // overdueBatch bounds the assignments that one call of NoteOverdue marks.

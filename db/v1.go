@@ -23,8 +23,9 @@ func (d *DB) TenantOfUser(ctx context.Context, id domain.UserID) (*Tenant, error
 // MoveMember removes a locked user from all other collections of the client, and adds the user to the collection to. It
 // returns NotFound if the client has no such collection.
 func (t *Tenant) MoveMember(ctx context.Context, c *Change, to domain.CollectionID, user domain.UserID) error {
-	rows, err := t.lockCollections(ctx, c, pg.SQL(`k.id = ?1 OR k.id IN (
-		SELECT collection_id FROM collection_members WHERE client_id = ?0 AND user_id = ?2)`, t.ID, to, user))
+	rows, err := t.lockCollections(ctx, c, pg.SQL(`k.id = ?collection OR k.id IN (
+		SELECT collection_id FROM collection_members WHERE client_id = ?client AND user_id = ?user)`,
+		pg.Named{"client": t.ID, "collection": to, "user": user}))
 	if _, err = findCollection(rows, to, err); err != nil {
 		return err
 	}

@@ -19,7 +19,8 @@ func Fix(ctx context.Context, d *db.DB, c domain.Cell) (actual domain.Cell, err 
 					return err
 				}
 				return pg.Run(ctx, d, "fix the cell", pg.SQL(
-					"INSERT INTO cell (number, count) SELECT ?, ? WHERE ? ON CONFLICT DO NOTHING", c.Number, c.Count, mayBecome(c)))
+					"INSERT INTO cell (number, count) SELECT ?number, ?count WHERE ?mayBecome ON CONFLICT DO NOTHING",
+					pg.Named{"number": c.Number, "count": c.Count, "mayBecome": mayBecome(c)}))
 			})
 		})
 	}

@@ -45,10 +45,10 @@ func Request(ctx context.Context, t *db.Tenant, c *db.Change) (domain.SyncRun, e
 		Last            *time.Time
 	}
 	s, err := pg.One[state](ctx, c, "look at the client's directory", pg.SQL(`
-		SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?0) AS connected,
-			EXISTS (SELECT 1 FROM sync_runs WHERE client_id = ?0 AND status IN ('queued', 'running')) AS open,
-			(SELECT max(queued_at) FROM sync_runs WHERE client_id = ?0 AND trigger = ?1 AND queued_at > ?2) AS last`,
-		t.ID, domain.SyncByAPI, c.At.Add(-domain.SyncRequestEvery)))
+		SELECT EXISTS (SELECT 1 FROM directory_connections WHERE client_id = ?client) AS connected,
+			EXISTS (SELECT 1 FROM sync_runs WHERE client_id = ?client AND status IN ('queued', 'running')) AS open,
+			(SELECT max(queued_at) FROM sync_runs WHERE client_id = ?client AND trigger = ?syncByAPI AND queued_at > ?since) AS last`,
+		pg.Named{"client": t.ID, "syncByAPI": domain.SyncByAPI, "since": c.At.Add(-domain.SyncRequestEvery)}))
 	switch {
 	case err != nil:
 		return domain.SyncRun{}, err
@@ -154,7 +154,8 @@ func Connect(
 		c.WillLock(db.SyncLocks)
 		changed, err := pg.One[bool](ctx, c, "look for other settings", pg.SQL(`
 			SELECT EXISTS (SELECT 1 FROM directory_connections
-				WHERE client_id = ? AND provider = ? AND settings <> ?::jsonb)`, client, provider, string(settings)))
+				WHERE client_id = ?client AND provider = ?provider AND settings <> ?settings::jsonb)`,
+			pg.Named{"client": client, "provider": provider, "settings": string(settings)}))
 		if err == nil && changed {
 			err = failRuns(ctx, c, client, "the directory was connected with other settings meanwhile")
 		}
@@ -196,8 +197,9 @@ func notConnected(ctx context.Context, d *db.DB, client domain.ClientID) error {
 func showDirectory(ctx context.Context, c *db.Change, client domain.ClientID, provider *domain.Directory) error {
 	c.WillLock(db.ClientLocks)
 	return pg.Run(ctx, c, "show the directory of a client", pg.SQL(`
-		UPDATE clients SET directory_sync = ?1, updated_at = greatest(updated_at, ?2)
-		WHERE id = ?0 AND directory_sync IS DISTINCT FROM ?1`, client, provider, c.At))
+		UPDATE clients SET directory_sync = ?provider, updated_at = greatest(updated_at, ?now)
+		WHERE id = ?client AND directory_sync IS DISTINCT FROM ?provider`,
+		pg.Named{"client": client, "provider": provider, "now": c.At}))
 }
 
 // Disconnect deletes a client's connection. An open run fails. The users remain, with the source domain.FromHand. It
@@ -264,11 +266,11 @@ func unlinkBatch(ctx context.Context, c *db.Change, client domain.ClientID) (mor
 	_, users := db.KeyArrays(keys)
 	changed, err := pg.All[domain.UserID](ctx, c, "set the source of users", pg.SQL(`
 		WITH deleted AS (
-			DELETE FROM directory_accounts WHERE client_id = ?0 AND user_id = ANY(?1::uuid[])
+			DELETE FROM directory_accounts WHERE client_id = ?client AND user_id = ANY(?users::uuid[])
 		)
-		UPDATE users SET source = ?2, updated_at = greatest(updated_at, ?3)
-		WHERE client_id = ?0 AND id = ANY(?1::uuid[]) AND source <> ?2 RETURNING id`,
-		client, users, domain.FromHand, c.At))
+		UPDATE users SET source = ?byHand, updated_at = greatest(updated_at, ?now)
+		WHERE client_id = ?client AND id = ANY(?users::uuid[]) AND source <> ?byHand RETURNING id`,
+		pg.Named{"client": client, "users": users, "byHand": domain.FromHand, "now": c.At}))
 	for _, id := range changed {
 		c.UserEvent(domain.UserUpdated, domain.UserKey{Client: client, User: id})
 	}

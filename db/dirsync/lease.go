@@ -76,17 +76,18 @@ func claim(ctx context.Context, d *db.DB, life time.Duration, condition pg.Query
 	rows, err := pg.All[Lease](ctx, d, "claim a sync run", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT r.client_id, r.id FROM sync_runs AS r JOIN clients AS c ON c.id = r.client_id
-			WHERE r.status IN ('queued', 'running') AND c.archived_at IS NULL AND (?0)
+			WHERE r.status IN ('queued', 'running') AND c.archived_at IS NULL AND (?condition)
 			ORDER BY r.queued_at LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED
 		)
-		UPDATE sync_runs AS r SET status = 'running', lease = ?1, leased_until = ?2,
-			started_at = coalesce(r.started_at, ?3), updated_at = ?3, deaths = r.deaths + (r.lease IS NOT NULL)::integer,
+		UPDATE sync_runs AS r SET status = 'running', lease = ?lease, leased_until = ?until,
+			started_at = coalesce(r.started_at, ?now), updated_at = ?now, deaths = r.deaths + (r.lease IS NOT NULL)::integer,
 			position = CASE r.status WHEN 'queued' THEN coalesce(k.position, '') ELSE r.position END,
 			from_start = CASE r.status WHEN 'queued' THEN k.position IS NULL ELSE r.from_start END
 		FROM chosen LEFT JOIN directory_connections AS k ON k.client_id = chosen.client_id
 		WHERE r.client_id = chosen.client_id AND r.id = chosen.id
 		RETURNING r.client_id, r.id, k.provider, k.settings, k.credentials, r.position, r.stage,
-			r.started_over, r.deaths, r.lease`, condition, uuid.New(), now.Add(life), now))
+			r.started_over, r.deaths, r.lease`,
+		pg.Named{"condition": condition, "lease": uuid.New(), "until": now.Add(life), "now": now}))
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -151,10 +152,10 @@ type lockedRun struct {
 func lockRun(ctx context.Context, c *db.Change, l *Lease) (lockedRun, error) {
 	c.WillLock(db.SyncLocks)
 	run, err := pg.One[lockedRun](ctx, c, "lock a sync run", pg.SQL(`
-		UPDATE sync_runs SET leased_until = ?3
-		WHERE client_id = ?0 AND id = ?1 AND lease = ?2 AND status = 'running'
+		UPDATE sync_runs SET leased_until = ?until
+		WHERE client_id = ?client AND id = ?run AND lease = ?lease AND status = 'running'
 		RETURNING jsonb_array_length(skipped) AS skipped, force, from_start, whole`,
-		l.Client, l.Run, l.Token, c.At.Add(l.Life)))
+		pg.Named{"client": l.Client, "run": l.Run, "lease": l.Token, "until": c.At.Add(l.Life)}))
 	if errors.Is(err, pg.ErrNoRow) {
 		err = db.ErrLeaseLost
 	}
@@ -172,20 +173,20 @@ func Finish(ctx context.Context, d *db.DB, l *Lease) (run domain.SyncRun, err er
 		}
 		err := pg.Run(ctx, c, "complete a sync run", pg.SQL(`
 			WITH done AS (
-				UPDATE sync_runs SET status = 'completed', finished_at = ?2, updated_at = ?2, lease = NULL, leased_until = NULL,
+				UPDATE sync_runs SET status = 'completed', finished_at = ?now, updated_at = ?now, lease = NULL, leased_until = NULL,
 					without_email = (
-						SELECT count(*) FROM directory_accounts AS d WHERE d.client_id = ?0 AND `+existsSQL("d.account")+`
+						SELECT count(*) FROM directory_accounts AS d WHERE d.client_id = ?client AND `+existsSQL("d.account")+`
 							AND NOT (d.account->>'guest')::boolean AND d.account->>'email' = ''
 					), unchanged = greatest(0, (
 						SELECT count(*) FROM directory_accounts AS d
-						WHERE d.client_id = ?0 AND d.user_id IS NOT NULL AND `+wantedSQL("d.account")+`
+						WHERE d.client_id = ?client AND d.user_id IS NOT NULL AND `+wantedSQL("d.account")+`
 					) - created - updated + updated_inactive - merged)
-				WHERE client_id = ?0 AND id = ?1 RETURNING position
+				WHERE client_id = ?client AND id = ?run RETURNING position
 			), emptied AS (
-				DELETE FROM sync_accounts WHERE client_id = ?0
+				DELETE FROM sync_accounts WHERE client_id = ?client
 			)
-			UPDATE directory_connections SET position = nullif(done.position, ''), synced_at = ?2 FROM done
-			WHERE client_id = ?0`, l.Client, l.Run, c.At))
+			UPDATE directory_connections SET position = nullif(done.position, ''), synced_at = ?now FROM done
+			WHERE client_id = ?client`, pg.Named{"client": l.Client, "run": l.Run, "now": c.At}))
 		c.ClientObjectEvent(domain.SyncDone, l.Client, l.Run.UUID())
 		if err != nil {
 			return err
@@ -223,11 +224,12 @@ func failRuns(ctx context.Context, c *db.Change, client domain.ClientID, failure
 	c.WillLock(db.SyncLocks)
 	ids, err := pg.All[domain.SyncRunID](ctx, c, "fail a sync run", pg.SQL(`
 		WITH emptied AS (
-			DELETE FROM sync_accounts WHERE client_id = ?0
+			DELETE FROM sync_accounts WHERE client_id = ?client
 		)
-		UPDATE sync_runs SET status = 'failed', error = ?1, finished_at = ?2, updated_at = ?2,
-			started_at = coalesce(started_at, ?2), lease = NULL, leased_until = NULL
-		WHERE client_id = ?0 AND status IN ('queued', 'running') RETURNING id`, client, failure, c.At))
+		UPDATE sync_runs SET status = 'failed', error = ?failure, finished_at = ?now, updated_at = ?now,
+			started_at = coalesce(started_at, ?now), lease = NULL, leased_until = NULL
+		WHERE client_id = ?client AND status IN ('queued', 'running') RETURNING id`,
+		pg.Named{"client": client, "failure": failure, "now": c.At}))
 	for _, id := range ids {
 		c.ClientObjectEvent(domain.SyncStopped, client, id.UUID())
 	}

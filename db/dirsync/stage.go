@@ -160,11 +160,12 @@ func StartOver(ctx context.Context, d *db.DB, l *Lease, expired bool) error {
 		}
 		return pg.Run(ctx, c, "start a sync run over", pg.SQL(`
 			WITH emptied AS (
-				DELETE FROM sync_accounts WHERE client_id = ?0
+				DELETE FROM sync_accounts WHERE client_id = ?client
 			)
-			UPDATE sync_runs SET position = '', from_start = true, started_over = started_over OR ?3, stage = 'reading',
-				updated_at = ?2
-			WHERE client_id = ?0 AND id = ?1`, l.Client, l.Run, c.At, expired))
+			UPDATE sync_runs SET position = '', from_start = true, started_over = started_over OR ?expired, stage = 'reading',
+				updated_at = ?now
+			WHERE client_id = ?client AND id = ?run`,
+			pg.Named{"client": l.Client, "run": l.Run, "now": c.At, "expired": expired}))
 	})
 	if err == nil {
 		l.Position, l.Stage, l.StartedOver = "", Reading, l.StartedOver || expired
@@ -195,8 +196,8 @@ func Check(ctx context.Context, d *db.DB, l *Lease) (refusal string, err error) 
 		}
 		refusal = ""
 		return pg.Run(ctx, c, "let a sync run be applied", pg.SQL(
-			"UPDATE sync_runs SET stage = 'applying', updated_at = ?2, deaths = 0 WHERE client_id = ?0 AND id = ?1",
-			l.Client, l.Run, c.At))
+			"UPDATE sync_runs SET stage = 'applying', updated_at = ?now, deaths = 0 WHERE client_id = ?client AND id = ?run",
+			pg.Named{"client": l.Client, "run": l.Run, "now": c.At}))
 	})
 	if err == nil && refusal == "" {
 		l.Stage = Applying

@@ -15,14 +15,14 @@ func (s *batch) findGroups(ctx context.Context, d domain.Directory) error {
 	rows, err := pg.All[domain.Group](ctx, s, "find groups", pg.SQL(`
 		WITH found AS MATERIALIZED (
 			SELECT DISTINCT ON (name) id, name FROM groups
-			WHERE client_id = ?0 AND NOT manual AND name = ANY(?1::text[]) ORDER BY name, created_at, id
+			WHERE client_id = ?client AND NOT manual AND name = ANY(?names::text[]) ORDER BY name, created_at, id
 		), made AS (
 			INSERT INTO groups (client_id, id, name, manual, created_at)
-			SELECT ?0, uuid_v7(?2), name, false, ?2 FROM unnest(?1::text[]) AS n (name)
+			SELECT ?client, uuid_v7(?at), name, false, ?at FROM unnest(?names::text[]) AS n (name)
 			WHERE name NOT IN (SELECT name FROM found) RETURNING id, name
 		)
 		SELECT id, name FROM found UNION ALL SELECT id, name FROM made`,
-		s.client, slices.Compact(names), s.At))
+		pg.Named{"client": s.client, "names": slices.Compact(names), "at": s.At}))
 	s.groups = pg.Index(rows, func(g *domain.Group) (string, domain.GroupID) { return g.Name, g.ID })
 	return err
 }
@@ -97,15 +97,20 @@ func (s *batch) writeLinks(ctx context.Context) error {
 	return pg.Run(ctx, s, "store accounts", pg.SQL(`
 		WITH kept AS (
 			INSERT INTO directory_accounts (client_id, object_id, account, user_id, unsettled)
-			SELECT ?0, object_id, account, user_id, unsettled FROM json_populate_recordset(NULL::directory_accounts, ?1::json)
+			SELECT ?client, object_id, account, user_id, unsettled FROM json_populate_recordset(NULL::directory_accounts, ?links::json)
 			ON CONFLICT (client_id, object_id) DO UPDATE SET
 				account = excluded.account, user_id = excluded.user_id, unsettled = excluded.unsettled
 			RETURNING object_id
 		), later AS (
-			UPDATE sync_accounts SET phase = ?3 WHERE client_id = ?0 AND object_id = ANY(?2::text[])
+			UPDATE sync_accounts SET phase = ?phaseRename WHERE client_id = ?client AND object_id = ANY(?toRename::text[])
 		)
-		DELETE FROM sync_accounts AS s USING kept WHERE s.client_id = ?0 AND s.object_id = kept.object_id`,
-		s.client, append([]accountLink{}, s.links...), append([]string{}, s.toRename...), phaseRename))
+		DELETE FROM sync_accounts AS s USING kept WHERE s.client_id = ?client AND s.object_id = kept.object_id`,
+		pg.Named{
+			"client":      s.client,
+			"links":       append([]accountLink{}, s.links...),
+			"toRename":    append([]string{}, s.toRename...),
+			"phaseRename": phaseRename,
+		}))
 }
 
 // addEffects adds the effects and events of created and changed users to the change.

@@ -47,7 +47,8 @@ func EndingKeys(ctx context.Context, d *db.DB) ([]EndingKey, error) {
 				SELECT w.id FROM webhooks AS w WHERE w.partner_id = k.partner_id AND w.key_id = k.id AND w.status <> 'disabled'
 				ORDER BY w.created_at, w.id) AS webhooks
 		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id
-		WHERE k.revoked_at IS NULL AND NOT k.demo AND k.expires_at > ? AND k.expires_at <= ?
+		WHERE k.revoked_at IS NULL AND NOT k.demo AND k.expires_at > ?now AND k.expires_at <= ?soon
 			AND k.partner_id NOT IN (`+partnersElsewhere+`)
-		ORDER BY k.expires_at, k.id LIMIT ?`, now, now.Add(domain.KeyEndsSoon), MostEndingKeys))
+		ORDER BY k.expires_at, k.id LIMIT ?mostEndingKeys`,
+		pg.Named{"now": now, "soon": now.Add(domain.KeyEndsSoon), "mostEndingKeys": MostEndingKeys}))
 }

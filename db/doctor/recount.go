@@ -263,12 +263,14 @@ func recountPolicies(ctx context.Context, d *db.DB) (wrong []Miscount, err error
 		now := d.Now()
 		found, err := pg.All[Miscount](ctx, d, "recount the "+policyCounter, pg.SQL(
 			db.PolicyCountsSQL+db.StorePolicyCountsSQL+`
-			SELECT ?3::text AS counter, json_build_object('client_id', p.client_id, 'id', id)::text AS key,
+			SELECT ?counter::text AS counter, json_build_object('client_id', p.client_id, 'id', id)::text AS key,
 				ROW(p.audience_count, p.acknowledged_count)::text AS stored, ROW(c.audience, c.acknowledged)::text AS counted
 			FROM counted AS c JOIN policies AS p USING (id)
-			WHERE p.client_id = ?0 AND ?4
+			WHERE p.client_id = ?client AND ?hold
 				AND (p.audience_count, p.acknowledged_count) <> (c.audience, c.acknowledged)`,
-			c.Client, c.Policies, now, policyCounter, db.PolicyCountsHold(now)))
+			pg.Named{
+				"client": c.Client, "policies": c.Policies, "now": now, "counter": policyCounter, "hold": db.PolicyCountsHold(now),
+			}))
 		wrong = append(wrong, found...)
 		if err != nil {
 			return wrong, fmt.Errorf("recount the %s: %w", policyCounter, err)

@@ -47,9 +47,9 @@ func CountFigures(ctx context.Context, d *db.DB, within time.Duration) (all []Fi
 	return all, err
 }
 
-// ageOf is the SQL expression of the seconds from a time to ?0: 0 for NULL, and for a time that lies ahead.
+// ageOf is the SQL expression of the seconds from a time to ?now: 0 for NULL, and for a time that lies ahead.
 func ageOf(at string) string {
-	return "greatest(0, coalesce(extract(epoch FROM ?0::timestamptz - " + at + "), 0))::float8"
+	return "greatest(0, coalesce(extract(epoch FROM ?now::timestamptz - " + at + "), 0))::float8"
 }
 
 // mailFigures counts requested mail, which includes mail to partners, and simulated mail: the mails that wait to be sent,
@@ -58,7 +58,7 @@ func mailFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error)
 	return pg.All[Figure](ctx, d, "count mail", pg.SQL(`
 		WITH due AS (
 			SELECT coalesce(due_at, created_at) AS since FROM mail_requests
-			WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?0
+			WHERE sent_at IS NULL AND failed_at IS NULL AND suppressed_at IS NULL AND coalesce(due_at, created_at) <= ?now
 			UNION ALL SELECT created_at FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL AND failed_at IS NULL
 		), counts AS (
 			SELECT 'mail' AS kind, count(*) AS waiting, min(since) AS oldest,
@@ -66,12 +66,12 @@ func mailFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error)
 					+ (SELECT count(*) FROM partner_mails WHERE sent_at IS NULL AND suppressed_at IS NULL AND failed_at IS NOT NULL) AS failed
 			FROM due
 			UNION ALL SELECT 'simulation', count(*), min(send_at),
-				(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?1)
-			FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?0
+				(SELECT count(*) FROM phishing_results WHERE failed_at IS NOT NULL AND failure <> ?cancelled)
+			FROM phishing_results WHERE sent_at IS NULL AND failed_at IS NULL AND send_at <= ?now
 		)
 		SELECT 'mails' AS metric, ARRAY[kind, 'waiting'] AS labels, waiting::float8 AS value FROM counts
 		UNION ALL SELECT 'mails', ARRAY[kind, 'failed'], failed FROM counts
-		UNION ALL SELECT 'mail_oldest_seconds', ARRAY[kind], `+ageOf("oldest")+` FROM counts`, now, domain.FailureCancelled))
+		UNION ALL SELECT 'mail_oldest_seconds', ARRAY[kind], `+ageOf("oldest")+` FROM counts`, pg.Named{"now": now, "cancelled": domain.FailureCancelled}))
 }
 
 // deliveryFigures counts waiting deliveries, up to maxCounted, and subscriptions by status. It returns the age of the
@@ -86,9 +86,9 @@ func deliveryFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, er
 			) AS d ON true
 		)
 		SELECT 'webhooks' AS metric, ARRAY[status] AS labels, count(*)::float8 AS value FROM first GROUP BY status
-		UNION ALL SELECT 'webhook_oldest_due_seconds', '{}', `+ageOf("min(due_at)")+` FROM first WHERE due_at <= ?0
+		UNION ALL SELECT 'webhook_oldest_due_seconds', '{}', `+ageOf("min(due_at)")+` FROM first WHERE due_at <= ?now
 		UNION ALL SELECT 'webhook_deliveries_waiting', '{}', count(*) FROM (
-			SELECT FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?1) AS w`, now, maxCounted))
+			SELECT FROM webhook_deliveries WHERE status = 'waiting' LIMIT ?most) AS w`, pg.Named{"now": now, "most": maxCounted}))
 	if err != nil {
 		return nil, err
 	}
@@ -111,16 +111,22 @@ func jobFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) 
 			UNION ALL SELECT kind, due_at, lease, 0 FROM periodic_jobs
 		), states AS (
 			SELECT kind, due AS since,
-				CASE WHEN due <= ?0 THEN 'available' WHEN lease IS NOT NULL THEN 'running' WHEN tries > 0 THEN 'retryable' END AS state
+				CASE WHEN due <= ?now THEN 'available' WHEN lease IS NOT NULL THEN 'running' WHEN tries > 0 THEN 'retryable' END AS state
 			FROM jobs
 			UNION ALL SELECT 'report', updated_at, 'discarded' FROM reports
-			WHERE status = 'failed' AND updated_at > ?1 AND tries >= ?2
-			UNION ALL SELECT kind, at, 'discarded' FROM periodic_jobs, unnest(failed_at) AS at WHERE at > ?1
+			WHERE status = 'failed' AND updated_at > ?discardedSince AND tries >= ?reportTries
+			UNION ALL SELECT kind, at, 'discarded' FROM periodic_jobs, unnest(failed_at) AS at WHERE at > ?discardedSince
 		)
 		SELECT 'jobs' AS metric, ARRAY[kind, state] AS labels, count(*)::float8 AS value FROM states WHERE state IS NOT NULL GROUP BY kind, state
 		UNION ALL SELECT 'job_oldest_seconds', ARRAY[kind], `+ageOf("min(since)")+` FROM states WHERE state = 'available' GROUP BY kind
-		UNION ALL SELECT 'job_leader', '{}', EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?3)::int
-		ORDER BY metric, labels`, now, now.Add(-db.DiscardedFor), domain.ReportTries, now.Add(-ledWithin)))
+		UNION ALL SELECT 'job_leader', '{}', EXISTS (SELECT FROM periodic_jobs WHERE due_at > ?ledSince)::int
+		ORDER BY metric, labels`,
+		pg.Named{
+			"now":            now,
+			"discardedSince": now.Add(-db.DiscardedFor),
+			"reportTries":    domain.ReportTries,
+			"ledSince":       now.Add(-ledWithin),
+		}))
 }
 
 // syncFigures counts open sync runs by provider, which is none after the connection was deleted, and by status; and
@@ -140,7 +146,7 @@ func syncFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error)
 			SELECT r.status FROM sync_runs AS r WHERE r.client_id = k.client_id AND r.status IN ('completed', 'failed')
 			ORDER BY r.queued_at DESC LIMIT 1
 		) AS r ON true
-		GROUP BY 2`, now))
+		GROUP BY 2`, pg.Named{"now": now}))
 }
 
 // moveFigures counts the partners that move from or to this cell, by step, and returns the seconds since a move refuses
@@ -150,8 +156,8 @@ func moveFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error)
 	return pg.All[Figure](ctx, d, "count moves", pg.SQL(`
 		SELECT 'moves' AS metric, ARRAY[step] AS labels, count(*)::float8 AS value
 		FROM moves WHERE step IN ('copying', 'holding', 'handing', 'arriving') GROUP BY step
-		UNION ALL SELECT 'move_held_seconds', '{}', `+ageOf("(min(held_until) - ?1::interval)")+`
-		FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, now, db.FreezeFor))
+		UNION ALL SELECT 'move_held_seconds', '{}', `+ageOf("(min(held_until) - ?freezeFor::interval)")+`
+		FROM moves WHERE step = 'handing' OR step = 'holding' AND held_until > now()`, pg.Named{"now": now, "freezeFor": db.FreezeFor}))
 }
 
 // keyFigures returns in how many seconds the keys end that end soon.
@@ -167,9 +173,9 @@ func waitingFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, err
 	return pg.All[Figure](ctx, d, "count what waits", pg.SQL(`
 		SELECT 'reports_waiting' AS metric, '{}'::text[] AS labels, count(*)::float8 AS value FROM reports WHERE status = 'pending'
 		UNION ALL SELECT 'report_oldest_seconds', '{}', `+ageOf("min(created_at)")+` FROM reports WHERE status = 'pending'
-		UNION ALL SELECT 'events_waiting', '{}', count(*) FROM (SELECT FROM events LIMIT ?1) AS e
+		UNION ALL SELECT 'events_waiting', '{}', count(*) FROM (SELECT FROM events LIMIT ?most) AS e
 		UNION ALL SELECT 'event_oldest_seconds', '{}', `+ageOf("(SELECT recorded_at FROM events ORDER BY recorded_at LIMIT 1)")+`
-		UNION ALL SELECT 'events_published_total', '{}', coalesce((SELECT position FROM event_head), 0)`, now, maxCounted))
+		UNION ALL SELECT 'events_published_total', '{}', coalesce((SELECT position FROM event_head), 0)`, pg.Named{"now": now, "most": maxCounted}))
 }
 
 // Backlog is overdue work of one kind.

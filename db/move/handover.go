@@ -69,12 +69,13 @@ func (m *Move) freezeExisting(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
 		return pg.Run(ctx, m.From, "freeze the partner's writes", pg.SQL(`
 			WITH frozen AS (
-				UPDATE moves SET step = ?1, held_until = coalesce(held_until, clock_timestamp() + ?2::interval) WHERE partner_id = ?0
+				UPDATE moves SET step = ?frozen, held_until = coalesce(held_until, clock_timestamp() + ?freezeFor::interval) WHERE partner_id = ?partner
 				RETURNING partner_id, held_until
 			)
 			INSERT INTO resting_clients (client_id, until)
 			SELECT c.id, frozen.held_until FROM frozen JOIN clients AS c ON c.partner_id = frozen.partner_id
-			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`, m.Partner, Frozen, db.FreezeFor))
+			ON CONFLICT (client_id) DO UPDATE SET until = excluded.until`,
+			pg.Named{"partner": m.Partner, "frozen": Frozen, "freezeFor": db.FreezeFor}))
 	})
 	if err != nil {
 		return err
@@ -289,7 +290,8 @@ func (m *Move) unfreeze(ctx context.Context) error {
 			return err
 		}
 		return pg.Run(ctx, m.From, "accept writes again", pg.SQL(
-			"UPDATE moves SET step = ?1, held_until = NULL WHERE partner_id = ?0 AND step IN (?2, ?3)", m.Partner, Copying, Frozen, HandingOver))
+			"UPDATE moves SET step = ?copying, held_until = NULL WHERE partner_id = ?partner AND step IN (?frozen, ?handingOver)",
+			pg.Named{"partner": m.Partner, "copying": Copying, "frozen": Frozen, "handingOver": HandingOver}))
 	})
 }
 
@@ -304,8 +306,9 @@ func resume(ctx context.Context, d *db.DB, partner domain.PartnerID) error {
 func (m *Move) detach(ctx context.Context) error {
 	err := m.From.Tx(ctx, func(ctx context.Context) error {
 		n, err := pg.Exec(ctx, m.From, "detach the partner", pg.SQL(`
-			UPDATE moves SET step = ?1, moved_at = clock_timestamp(), held_until = NULL, keep_until = clock_timestamp() + ?2::interval
-			WHERE partner_id = ?0 AND step NOT IN (?1, ?3)`, m.Partner, Detached, m.Keep, Cleaned))
+			UPDATE moves SET step = ?detached, moved_at = clock_timestamp(), held_until = NULL, keep_until = clock_timestamp() + ?keep::interval
+			WHERE partner_id = ?partner AND step NOT IN (?detached, ?cleaned)`,
+			pg.Named{"partner": m.Partner, "detached": Detached, "keep": m.Keep, "cleaned": Cleaned}))
 		if err != nil || n == 0 {
 			return err
 		}

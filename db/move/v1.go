@@ -117,21 +117,23 @@ func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 		Kind, ID string
 		Number   int
 	}
-	list := func(where string) (kinds, ids []string, numbers []int, err error) {
+	list := func(where string) (pg.Named, error) {
+		var kinds, ids []string
+		var numbers []int
 		rows, err := pg.All[entry](source.ctx, m.From, "list numbers", pg.Raw("SELECT t.kind, t.id::text AS id, t.number FROM id_registry AS t WHERE "+where, nil))
 		for _, r := range rows {
 			kinds, ids, numbers = append(kinds, r.Kind), append(ids, r.ID), append(numbers, r.Number)
 		}
-		return kinds, ids, numbers, err
+		return pg.Named{"kinds": kinds, "ids": ids, "numbers": numbers}, err
 	}
-	const join = " FROM unnest(?0::text[], ?1::uuid[], ?2::integer[]) AS w (kind, id, number) JOIN id_registry AS r ON "
+	const join = " FROM unnest(?kinds::text[], ?ids::uuid[], ?numbers::integer[]) AS w (kind, id, number) JOIN id_registry AS r ON "
 
-	kinds, ids, numbers, err := list(o.condition(t))
+	values, err := list(o.condition(t))
 	if err != nil {
 		return err
 	}
 	taken, err := pg.One[int](target.ctx, m.To, "look for numbers that are taken", pg.SQL(
-		"SELECT count(*)"+join+"r.kind = w.kind AND r.number = w.number AND r.id <> w.id", kinds, ids, numbers))
+		"SELECT count(*)"+join+"r.kind = w.kind AND r.number = w.number AND r.id <> w.id", values))
 	if err != nil {
 		return err
 	}
@@ -139,12 +141,12 @@ func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 		return fmt.Errorf("%d numbers of version 1 that the partner's objects have are held by other objects of the new cell, as imports gave them", taken)
 	}
 
-	kinds, ids, numbers, err = list("t.kind = 'template' AND t.retired_at IS NULL AND t.id IN (SELECT template_id FROM phishing_results AS t WHERE " + o.condition(tableByName("phishing_results")) + ")")
+	values, err = list("t.kind = 'template' AND t.retired_at IS NULL AND t.id IN (SELECT template_id FROM phishing_results AS t WHERE " + o.condition(tableByName("phishing_results")) + ")")
 	if err != nil {
 		return err
 	}
 	other, err := pg.One[int](target.ctx, m.To, "compare the numbers of templates", pg.SQL(
-		"SELECT count(*)"+join+"r.kind = w.kind AND r.id = w.id AND r.retired_at IS NULL AND r.number <> w.number", kinds, ids, numbers))
+		"SELECT count(*)"+join+"r.kind = w.kind AND r.id = w.id AND r.retired_at IS NULL AND r.number <> w.number", values))
 	if err == nil && other > 0 {
 		err = fmt.Errorf("%d templates that the partner uses have other numbers in version 1 of the new cell: give them those of this one, "+
 			"with the commands idmap export and idmap import", other)

@@ -167,14 +167,15 @@ func drop(ctx context.Context, d *db.DB, ids []domain.WebhookID, reasons []strin
 	return pg.Exec(ctx, d, "give deliveries up", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT d.webhook_id, d.id, w.reason
-			FROM unnest(?0::uuid[], ?1::text[]) AS w (id, reason) CROSS JOIN LATERAL (
+			FROM unnest(?ids::uuid[], ?reasons::text[]) AS w (id, reason) CROSS JOIN LATERAL (
 				SELECT d.webhook_id, d.id FROM webhook_deliveries AS d
-				WHERE d.webhook_id = w.id AND d.status = 'waiting' AND (d.lease IS NULL OR d.due_at <= ?3)
-				LIMIT ?2 FOR UPDATE SKIP LOCKED
-			) AS d LIMIT ?2
+				WHERE d.webhook_id = w.id AND d.status = 'waiting' AND (d.lease IS NULL OR d.due_at <= ?now)
+				LIMIT ?dropDeliveries FOR UPDATE SKIP LOCKED
+			) AS d LIMIT ?dropDeliveries
 		)
 		UPDATE webhook_deliveries AS d SET status = 'dropped', reason = c.reason, lease = NULL FROM chosen AS c
-		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`, pg.IDs(ids), reasons, dropDeliveries, d.Now()))
+		WHERE d.webhook_id = c.webhook_id AND d.id = c.id`,
+		pg.Named{"ids": pg.IDs(ids), "reasons": reasons, "dropDeliveries": dropDeliveries, "now": d.Now()}))
 }
 
 // leasedDelivery is a delivery that lease has leased or, if Kept is false, dropped.

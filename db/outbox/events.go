@@ -158,13 +158,13 @@ func eventPositions(ctx context.Context, f domain.EventFilter, after int64, with
 		inRange = pg.SQL("? AND e.created_at >= ?", inRange, *within.Since)
 		if after == 0 {
 			begin = pg.SQL(`(SELECT min(first.position) - 1 FROM published_events AS first
-				WHERE first.partner_id = ? AND first.created_at >= ? AND first.created_at < ?)`,
-				caller.Partner, *within.Since, *within.Until)
+				WHERE first.partner_id = ?partner AND first.created_at >= ?since AND first.created_at < ?until)`,
+				pg.Named{"partner": caller.Partner, "since": *within.Since, "until": *within.Until})
 		}
 	}
 	return pg.SQL(`
-		SELECT e.position FROM ?0 CROSS JOIN LATERAL (
-			SELECT e.position FROM published_events AS e WHERE ?1 AND e.position > ?2 ORDER BY e.position LIMIT ?3
+		SELECT e.position FROM ?ranges CROSS JOIN LATERAL (
+			SELECT e.position FROM published_events AS e WHERE ?inRange AND e.position > ?begin ORDER BY e.position LIMIT ?n
 		) AS e
-		ORDER BY e.position LIMIT ?3`, ranges, inRange, begin, n)
+		ORDER BY e.position LIMIT ?n`, pg.Named{"ranges": ranges, "inRange": inRange, "begin": begin, "n": n})
 }

@@ -161,8 +161,8 @@ func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 // being sent.
 func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, reason domain.AutomatedReason) (bool, error) {
 	n, err := pg.Exec(ctx, d, "note a scan", pg.SQL(`
-		UPDATE outbox SET scanned = coalesce(scanned, ?2)
-		WHERE client_id = (SELECT client_id FROM phishing_results WHERE id = ?0) AND id = ?0
-			AND lease IS NOT NULL AND due_at > ?1`, result, d.Now(), reason))
+		UPDATE outbox SET scanned = coalesce(scanned, ?reason)
+		WHERE client_id = (SELECT client_id FROM phishing_results WHERE id = ?result) AND id = ?result
+			AND lease IS NOT NULL AND due_at > ?now`, pg.Named{"result": result, "now": d.Now(), "reason": reason}))
 	return n > 0, err
 }

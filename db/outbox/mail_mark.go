@@ -74,14 +74,14 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 	return pg.Run(ctx, c, "note who was told of exposures", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT e.client_id, e.user_id, e.breach_name FROM exposures AS e
-			JOIN unnest(?0::uuid[], ?1::uuid[], ?2::text[]) AS n (client_id, user_id, breach_name)
+			JOIN unnest(?clients::uuid[], ?users::uuid[], ?breaches::text[]) AS n (client_id, user_id, breach_name)
 				USING (client_id, user_id, breach_name)
 			WHERE e.notified_at IS NULL ORDER BY e.client_id, e.user_id, e.breach_name FOR NO KEY UPDATE OF e
 		)
-		UPDATE exposures AS e SET notified_at = ?3, updated_at = greatest(e.updated_at, ?3)
+		UPDATE exposures AS e SET notified_at = ?now, updated_at = greatest(e.updated_at, ?now)
 		FROM chosen AS n
 		WHERE e.client_id = n.client_id AND e.user_id = n.user_id AND e.breach_name = n.breach_name`,
-		clients, users, breaches, c.At))
+		pg.Named{"clients": clients, "users": users, "breaches": breaches, "now": c.At}))
 }
 
 // markSent deletes the mails whose leases are still held from the outbox, marks them as sent in the tables of their
@@ -160,7 +160,8 @@ func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Na
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.OutboxLocks)
 		err := pg.RunOr(ctx, c, db.ErrLeaseLost, "take a mail out of the outbox", pg.SQL(
-			"DELETE FROM outbox WHERE client_id = ? AND id = ? AND lease = ?", l.Client, l.ID, l.Token))
+			"DELETE FROM outbox WHERE client_id = ?client AND id = ?id AND lease = ?lease",
+			pg.Named{"client": l.Client, "id": l.ID, "lease": l.Token}))
 		if err != nil {
 			return err
 		}

@@ -59,8 +59,8 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 		partners, ids[i], mailed[i] = append(partners, a.Partner), a.ID, a.MailedAdmin
 	}
 	return mailed, c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL( // urgency 2: not urgent
-		"SELECT partner, id, ?, 2 AS urgency, ?::timestamptz FROM unnest(?::uuid[], ?::uuid[]) AS u (partner, id)",
-		db.PartnerMail, c.Now(), partners, pg.IDs(ids)))
+		"SELECT partner, id, ?partnerMail, 2 AS urgency, ?now::timestamptz FROM unnest(?partners::uuid[], ?ids::uuid[]) AS u (partner, id)",
+		pg.Named{"partnerMail": db.PartnerMail, "now": c.Now(), "partners": partners, "ids": pg.IDs(ids)}))
 }
 
 // NoticeMail is the data that a mail to a partner is rendered from.

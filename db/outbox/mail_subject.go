@@ -35,8 +35,8 @@ func readSubject(ctx context.Context, d *db.DB, r *mailRow, kind domain.MailKind
 func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (domain.Date, error) {
 	rows, err := pg.All[time.Time](ctx, d, "look for a completion", pg.SQL(`
 		SELECT completed_at FROM assignments
-		WHERE client_id = ? AND user_id = ? AND course_id = ? AND round = ? AND completed_at IS NOT NULL`,
-		m.Client, *m.User, m.Course, round))
+		WHERE client_id = ?client AND user_id = ?user AND course_id = ?course AND round = ?round AND completed_at IS NOT NULL`,
+		pg.Named{"client": m.Client, "user": *m.User, "course": m.Course, "round": round}))
 	if err != nil || len(rows) == 0 {
 		return domain.Date{}, err
 	}

@@ -15,16 +15,16 @@ import (
 func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind domain.MessageType, on bool) error {
 	return pg.RunOr(ctx, d, domain.ErrNotFound(client.Noun()), "switch mail", pg.SQL(`
 		INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
-		SELECT id, ?1, ?2::boolean, ?3::timestamptz FROM clients WHERE id = ?0 AND archived_at IS NULL
+		SELECT id, ?kind, ?enabled::boolean, ?now::timestamptz FROM clients WHERE id = ?client AND archived_at IS NULL
 		ON CONFLICT (client_id, kind) DO UPDATE SET enabled = excluded.enabled, changed_at = excluded.changed_at`,
-		client, kind, on, d.Now()))
+		pg.Named{"client": client, "kind": kind, "enabled": on, "now": d.Now()}))
 }
 
 // SwitchPartnerMail switches one of domain.PartnerMails on or off for a partner. It ignores an unknown partner.
 func SwitchPartnerMail(ctx context.Context, d *db.DB, partner domain.PartnerID, kind domain.MessageType, on bool) error {
 	return pg.Run(ctx, d, "switch mail", pg.SQL(`
-		UPDATE partners SET mails_off = array_remove(mails_off, ?1::text) || CASE WHEN ?2::boolean THEN '{}' ELSE ARRAY[?1::text] END
-		WHERE id = ?0`, partner, kind, on))
+		UPDATE partners SET mails_off = array_remove(mails_off, ?kind::text) || CASE WHEN ?enabled::boolean THEN '{}' ELSE ARRAY[?kind::text] END
+		WHERE id = ?partner`, pg.Named{"partner": partner, "kind": kind, "enabled": on}))
 }
 
 // PartnerMailSwitches reads for each of domain.PartnerMails, in order, whether it is on for a partner.

@@ -77,10 +77,10 @@ func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (P
 	return Publication{Postponed: &taken[0].Event, Reason: err}, postponeEvent(ctx, d, &taken[0])
 }
 
-// waitingEvents is the condition that an event is to be published at the time ?0: it is not postponed, it is of one of
+// waitingEvents is the condition that an event is to be published at the time ?now: it is not postponed, it is of one of
 // the types ?1, and its client is not suspended. An event that is postponed for longer than PostponeEvent was postponed
 // before the clock was set back.
-const waitingEvents = "(e.postponed_until BETWEEN ?0 AND ?0 + interval '10 minutes') IS NOT TRUE AND e.type = ANY(?1::text[])" +
+const waitingEvents = "(e.postponed_until BETWEEN ?now AND ?now + interval '10 minutes') IS NOT TRUE AND e.type = ANY(?types::text[])" +
 	" AND e.client_id NOT IN (" + db.SuspendedClients + ")"
 
 // writtenOrder is the order in which events were written. It does not depend on a clock, except of events that were
@@ -91,18 +91,18 @@ const writtenOrder = "number NULLS FIRST, recorded_at, id"
 func EventsWait(ctx context.Context, d *db.DB) (bool, error) {
 	return pg.One[bool](ctx, d, "look for events", pg.Prepared(pg.SQL(
 		"SELECT EXISTS (SELECT 1 FROM (SELECT * FROM events ORDER BY "+writtenOrder+") AS e WHERE "+waitingEvents+")",
-		d.Now(), domain.EventTypes))) // ?0 and ?1 of waitingEvents
+		pg.Named{"now": d.Now(), "types": domain.EventTypes})))
 }
 
 // takeEvents reads the first n waiting events. Partner is nil if the client is archived or does not exist. It needs no
 // row locks: only the holder of the lock on event_head, its caller, deletes events.
 func takeEvents(ctx context.Context, d *db.DB, n int) ([]db.OutboxEvent, error) {
 	return pg.All[db.OutboxEvent](ctx, d, "take events", pg.SQL(`
-		SELECT e.id, e.type, e.client_id AS client, coalesce(e.user_id, ?3) AS "user", coalesce(e.object_id, ?3) AS object,
+		SELECT e.id, e.type, e.client_id AS client, coalesce(e.user_id, ?none) AS "user", coalesce(e.object_id, ?none) AS object,
 			e.created_at AS at, coalesce(e.number, 0) AS number, e.recorded_at,
 			(SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND c.archived_at IS NULL) AS partner
-		FROM events AS e WHERE `+waitingEvents+` ORDER BY `+writtenOrder+` LIMIT ?2`,
-		d.Now(), domain.EventTypes, n, uuid.Nil)) // the first two are of waitingEvents
+		FROM events AS e WHERE `+waitingEvents+` ORDER BY `+writtenOrder+` LIMIT ?n`,
+		pg.Named{"now": d.Now(), "types": domain.EventTypes, "n": n, "none": uuid.Nil}))
 }
 
 // publish publishes taken events at the positions after head, and adds their outcomes to p.
@@ -210,6 +210,6 @@ func storePublished(ctx context.Context, d *db.DB, taken []db.OutboxEvent, b *pu
 // postponeEvent postpones an event by PostponeEvent.
 func postponeEvent(ctx context.Context, d *db.DB, e *db.OutboxEvent) error {
 	return pg.Run(ctx, d, "postpone an event", pg.SQL(
-		"UPDATE events SET postponed_until = ? WHERE recorded_at = ? AND id = ?",
-		d.Now().Add(PostponeEvent), e.RecordedAt, e.ID))
+		"UPDATE events SET postponed_until = ?until WHERE recorded_at = ?recordedAt AND id = ?id",
+		pg.Named{"until": d.Now().Add(PostponeEvent), "recordedAt": e.RecordedAt, "id": e.ID}))
 }

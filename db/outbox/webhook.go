@@ -29,11 +29,12 @@ func webhookReach(ctx context.Context) pg.Query {
 	if caller.AllClients {
 		return pg.SQL("w.partner_id = ?", caller.Partner)
 	}
-	return pg.SQL(`w.partner_id = ?0 AND (w.key_id = ?1 OR CASE WHEN cardinality(w.client_ids) > 0
+	return pg.SQL(`w.partner_id = ?partner AND (w.key_id = ?key OR CASE WHEN cardinality(w.client_ids) > 0
 		THEN NOT EXISTS (
 			SELECT 1 FROM unnest(w.client_ids) AS c (id)
-			WHERE NOT EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?1 AND k.client_id = c.id))
-		ELSE ?2 END)`, caller.Partner, caller.Key, coveredKey("w.key_id", caller.Key))
+			WHERE NOT EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?key AND k.client_id = c.id))
+		ELSE ?coveredKey END)`,
+		pg.Named{"partner": caller.Partner, "key": caller.Key, "coveredKey": coveredKey("w.key_id", caller.Key)})
 }
 
 // coveredKey returns the condition that the key whose id is in a column is limited to a list of clients, which is not
@@ -94,10 +95,10 @@ func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domai
 		return nil, nil
 	}
 	return pg.All[domain.ClientID](ctx, d, "look for a webhook's clients", pg.SQL(`
-		SELECT c.id FROM clients AS c WHERE c.id = ANY(?0::uuid[]) AND ?1 AND (
-			EXISTS (SELECT 1 FROM api_keys AS o WHERE o.id = ?2 AND o.all_clients)
-			OR EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = ?2 AND l.client_id = c.id))`,
-		pg.IDs(ids), db.WithinReach(ctx), key))
+		SELECT c.id FROM clients AS c WHERE c.id = ANY(?ids::uuid[]) AND ?withinReach AND (
+			EXISTS (SELECT 1 FROM api_keys AS o WHERE o.id = ?key AND o.all_clients)
+			OR EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = ?key AND l.client_id = c.id))`,
+		pg.Named{"ids": pg.IDs(ids), "withinReach": db.WithinReach(ctx), "key": key}))
 }
 
 // CoversKey reports whether the caller reaches all clients that a key of the same partner reaches.
@@ -125,8 +126,11 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 	}
 	return pg.Run(ctx, c, "insert a webhook", pg.SQL(`
 		INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status, created_at, updated_at, secret)
-		VALUES (?, ?, ?, ?, ?::text[], ?::uuid[], ?, ?, ?, ?, ?)`,
-		w.Partner, w.ID, w.Key, w.URL, w.Events, pg.IDs(w.Clients), w.Description, w.Status, w.CreatedAt, w.UpdatedAt, secret))
+		VALUES (?partner, ?id, ?key, ?url, ?events::text[], ?clients::uuid[], ?description, ?status, ?createdAt, ?updatedAt, ?secret)`,
+		pg.Named{
+			"partner": w.Partner, "id": w.ID, "key": w.Key, "url": w.URL, "events": w.Events, "clients": pg.IDs(w.Clients),
+			"description": w.Description, "status": w.Status, "createdAt": w.CreatedAt, "updatedAt": w.UpdatedAt, "secret": secret,
+		}))
 }
 
 // UpdateWebhook stores the changes of a locked subscription. One that becomes active gets the events that are written from
@@ -160,8 +164,9 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 // ReplaceWebhookSecret sets a locked subscription's sealed secret. The old one signs too for domain.ReplacedSecretLife.
 func ReplaceWebhookSecret(ctx context.Context, c *db.Change, id domain.WebhookID, secret []byte) error {
 	return pg.Run(ctx, c, "replace the secret of a webhook", pg.SQL(`
-		UPDATE webhooks SET secret = ?1, replaced_secret = secret, replaced_until = ?2, updated_at = greatest(updated_at, ?3)
-		WHERE id = ?0`, id, secret, c.At.Add(domain.ReplacedSecretLife), c.At))
+		UPDATE webhooks SET secret = ?secret, replaced_secret = secret, replaced_until = ?replacedUntil, updated_at = greatest(updated_at, ?now)
+		WHERE id = ?id`,
+		pg.Named{"id": id, "secret": secret, "replacedUntil": c.At.Add(domain.ReplacedSecretLife), "now": c.At}))
 }
 
 // DeleteWebhook deletes a locked subscription. DropDeletedWebhooks deletes its deliveries later, as they may be many.

@@ -70,12 +70,13 @@ func (h *Webhook) requeue(ctx context.Context, c *db.Change, id domain.DeliveryI
 	const ended = "d.status <> 'waiting'"
 	d, err := pg.One[domain.Delivery](ctx, c, "make a delivery wait again", pg.SQL(`
 		UPDATE webhook_deliveries AS d SET status = 'waiting', reason = NULL,
-			due_at = CASE WHEN `+ended+` THEN ?2 WHEN d.lease IS NULL THEN least(d.due_at, ?2) ELSE d.due_at END,
+			due_at = CASE WHEN `+ended+` THEN ?now WHEN d.lease IS NULL THEN least(d.due_at, ?now) ELSE d.due_at END,
 			lease = CASE WHEN `+ended+` THEN NULL ELSE d.lease END,
 			first_try_at = CASE WHEN `+ended+` THEN NULL ELSE d.first_try_at END,
 			queued_at = CASE WHEN `+ended+` THEN clock_timestamp() ELSE d.queued_at END,
 			number = CASE WHEN `+ended+` THEN nextval('event_numbers') ELSE d.number END
-		WHERE d.webhook_id = ?0 AND d.id = ?1 RETURNING `+selectDelivery, h.ID, id, c.Now()))
+		WHERE d.webhook_id = ?webhook AND d.id = ?id RETURNING `+selectDelivery,
+		pg.Named{"webhook": h.ID, "id": id, "now": c.Now()}))
 	if errors.Is(err, pg.ErrNoRow) { // its retention ended after Redeliver read it
 		err = domain.ErrNotFound(id.Noun())
 	}

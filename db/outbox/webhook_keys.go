@@ -128,12 +128,19 @@ func (h *Webhook) TakeOver(ctx context.Context) (tooMany bool, err error) {
 		Wide, Same bool
 		Clients    []domain.ClientID `bun:"clients,array"`
 	}](ctx, h.db, "read what a webhook has access to", pg.SQL(`
-		SELECT k.all_clients AS wide, NOT ?2 AND NOT EXISTS (
-				SELECT FROM api_key_clients AS n WHERE n.key_id = ?1 AND NOT EXISTS (
+		SELECT k.all_clients AS wide, NOT ?callerWide AND NOT EXISTS (
+				SELECT FROM api_key_clients AS n WHERE n.key_id = ?caller AND NOT EXISTS (
 					SELECT FROM api_key_clients AS l WHERE l.key_id = k.id AND l.client_id = n.client_id)) AS same,
 			ARRAY(SELECT l.client_id FROM api_key_clients AS l
-				WHERE l.key_id = k.id AND (?3::uuid[] = '{}' OR l.client_id = ANY(?3::uuid[])) ORDER BY l.client_id LIMIT ?4) AS clients
-		FROM api_keys AS k WHERE k.id = ?0`, h.Key, caller.Key, caller.AllClients, pg.IDs(h.Clients), domain.MaxWebhookClients+1))
+				WHERE l.key_id = k.id AND (?clients::uuid[] = '{}' OR l.client_id = ANY(?clients::uuid[])) ORDER BY l.client_id LIMIT ?most) AS clients
+		FROM api_keys AS k WHERE k.id = ?holder`,
+		pg.Named{
+			"holder":     h.Key,
+			"caller":     caller.Key,
+			"callerWide": caller.AllClients,
+			"clients":    pg.IDs(h.Clients),
+			"most":       domain.MaxWebhookClients + 1,
+		}))
 	if err != nil {
 		return false, err
 	}

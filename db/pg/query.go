@@ -18,9 +18,9 @@ type Query = schema.QueryAppender
 type Named map[string]any
 
 // SQL returns a handwritten statement, with the placeholders of Bun: ? stands for the next value, ?0, ?1 and so on for
-// the value with that index, any number of times, and \? for a question mark. A statement with more than four values
-// takes them as Named. Values are passed as parameters: if PostgreSQL cannot infer the type of one, the text has to cast
-// it, as in ?::date. A placeholder without a value panics. Without values, the text is used as it is.
+// the value with that index, any number of times, and \? for a question mark. Three values or more are passed as Named.
+// Values are passed as parameters: if PostgreSQL cannot infer the type of one, the text has to cast it, as in ?::date. A
+// placeholder without a value panics. Without values, the text is used as it is.
 func SQL(text string, args ...any) Query { return fragment{text, args} }
 
 // fragment is the Query of SQL.

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -222,5 +225,40 @@ func TestBuilders(t *testing.T) {
 	})
 	if err != nil || seen < 10 {
 		t.Errorf("found %d calls of builders; %v", seen, err)
+	}
+}
+
+// TestNamed verifies that statements with three values or more name them, except where several statements take the same
+// values, of which each uses some.
+func TestNamed(t *testing.T) {
+	shared := []string{"db/clock_behind.go", "db/periodic.go"}
+	calls := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		sharesValues := slices.ContainsFunc(shared, func(name string) bool { return strings.HasSuffix(path, name) })
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || sharesValues {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && fmt.Sprint(f.X) == "pg" && (f.Sel.Name == "SQL" || f.Sel.Name == "Where") {
+				calls++
+				if len(call.Args) > 3 {
+					t.Errorf("%s: name the values by pg.Named", files.Position(call.Pos()))
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || calls < 100 {
+		t.Errorf("found %d statements; %v", calls, err)
 	}
 }

@@ -28,10 +28,12 @@ func lockHistory[Record, Row, Key any](
 	}
 	rows, err := pg.All[Row](ctx, b, "lock "+pg.Table[Row](), pg.SQL(`
 		SELECT e.* FROM (
-			SELECT DISTINCT * FROM unnest(?::uuid[], ?::uuid[], ?::`+sqlType+`[]) AS k (client_id, user_id, key) ORDER BY 1, 2, 3
-		) AS l CROSS JOIN LATERAL (?) AS e`, clients, users, keys, pg.Rows[Row]().
-		Where("client_id = l.client_id AND user_id = l.user_id AND "+column+" = l.key").
-		OrderExpr(b.kind.order).For("NO KEY UPDATE")))
+			SELECT DISTINCT * FROM unnest(?clients::uuid[], ?users::uuid[], ?keys::`+sqlType+`[]) AS k (client_id, user_id, key) ORDER BY 1, 2, 3
+		) AS l CROSS JOIN LATERAL (?rows) AS e`, pg.Named{
+		"clients": clients, "users": users, "keys": keys, "rows": pg.Rows[Row]().
+				Where("client_id = l.client_id AND user_id = l.user_id AND " + column + " = l.key").
+				OrderExpr(b.kind.order).For("NO KEY UPDATE"),
+	}))
 	b.keep(rows)
 	return err
 }

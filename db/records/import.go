@@ -58,9 +58,10 @@ func StaleSummaries(ctx context.Context, d *db.DB, since time.Time) error {
 		err := d.Change(ctx, func(ctx context.Context, c *db.Change) (err error) {
 			c.WillLock(db.ClientLocks)
 			batch, err = pg.All[domain.ClientID](ctx, c, "lock clients with stale summaries", pg.SQL(`
-				SELECT c.id FROM clients AS c WHERE c.id > ?0 AND EXISTS (
-					SELECT 1 FROM users AS u WHERE u.client_id = c.id AND u.updated_at >= ?1)
-				ORDER BY c.id LIMIT ?2 FOR NO KEY UPDATE`, last, since, staleBatch))
+				SELECT c.id FROM clients AS c WHERE c.id > ?last AND EXISTS (
+					SELECT 1 FROM users AS u WHERE u.client_id = c.id AND u.updated_at >= ?since)
+				ORDER BY c.id LIMIT ?staleBatch FOR NO KEY UPDATE`,
+				pg.Named{"last": last, "since": since, "staleBatch": staleBatch}))
 			if err != nil {
 				return err
 			}
@@ -201,9 +202,14 @@ func eachWithText(ctx context.Context, d *db.DB, lines []StagedLine, fn func(Sta
 		return err
 	}
 	rows, err := pg.All[StagedLine](ctx, d, "read the texts of lines", pg.SQL(`
-		SELECT n.line, l.text FROM unnest(?::bigint[]) AS n (line) CROSS JOIN LATERAL (
-			SELECT text FROM import_lines WHERE kind = ? AND round = ? AND line = n.line LIMIT 1
-		) AS l`, pg.MapRows(lines, func(l *StagedLine) int { return l.Line }), lines[0].Kind, lines[0].Round))
+		SELECT n.line, l.text FROM unnest(?lines::bigint[]) AS n (line) CROSS JOIN LATERAL (
+			SELECT text FROM import_lines WHERE kind = ?kind AND round = ?round AND line = n.line LIMIT 1
+		) AS l`,
+		pg.Named{
+			"lines": pg.MapRows(lines, func(l *StagedLine) int { return l.Line }),
+			"kind":  lines[0].Kind,
+			"round": lines[0].Round,
+		}))
 	texts := pg.Index(rows, func(l *StagedLine) (int, string) { return l.Line, l.Text })
 	for i := 0; i < len(lines) && err == nil; i++ {
 		lines[i].Text = texts[lines[i].Line]

@@ -109,8 +109,9 @@ func rowsOf(list []membership) pg.Query {
 	for i, m := range list {
 		clients[i], collections[i], users[i], times[i] = m.ClientID, m.CollectionID, m.UserID, m.AddedAt
 	}
-	return pg.SQL(`unnest(?::uuid[], ?::uuid[], ?::uuid[], ?::timestamptz[])
-		AS w (client_id, collection_id, user_id, added_at)`, clients, collections, users, times)
+	return pg.SQL(`unnest(?clients::uuid[], ?collections::uuid[], ?users::uuid[], ?times::timestamptz[])
+		AS w (client_id, collection_id, user_id, added_at)`,
+		pg.Named{"clients": clients, "collections": collections, "users": users, "times": times})
 }
 
 // lockNewMemberships returns those memberships of a list that are not stored yet, and locks their users.

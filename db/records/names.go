@@ -77,7 +77,8 @@ func (b *batch[Record, Row]) settleNames(ctx context.Context) error {
 	}
 	rows, err := pg.All[holderRow](ctx, b, "look for names", pg.SQL(`
 		SELECT DISTINCT t.id, t.`+b.kind.unique.column+`::text AS text, k.scope, k.key FROM `+pg.Table[Row]()+` AS t
-		JOIN unnest(?::text[], ?::text[], ?::text[]) AS k (scope, key, email) ON `+b.kind.unique.held, scopes, keys, emails))
+		JOIN unnest(?scopes::text[], ?keys::text[], ?emails::text[]) AS k (scope, key, email) ON `+b.kind.unique.held,
+		pg.Named{"scopes": scopes, "keys": keys, "emails": emails}))
 	if err != nil {
 		return err
 	}

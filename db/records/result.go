@@ -301,9 +301,9 @@ func queueMails(ctx context.Context, c *db.Change, waiting []db.ResultChange) er
 	ids := pg.MapRows(waiting, func(r *db.ResultChange) domain.ResultID { return r.After.ID })
 	due := pg.MapRows(waiting, func(r *db.ResultChange) time.Time { return r.After.SendAt })
 	return c.InsertOutbox(ctx, pg.SQL("") /* no WITH */, pg.SQL(`
-		SELECT client_id, id, ?0, 2 AS urgency, due_at FROM unnest(?1::uuid[], ?2::uuid[], ?3::timestamptz[]) AS r (client_id, id, due_at)
+		SELECT client_id, id, ?simulatedMail, 2 AS urgency, due_at FROM unnest(?clients::uuid[], ?ids::uuid[], ?due::timestamptz[]) AS r (client_id, id, due_at)
 		ON CONFLICT (client_id, id) DO UPDATE SET due_at = excluded.due_at WHERE outbox.lease IS NULL`,
-		db.SimulatedMail, pg.IDs(clients), pg.IDs(ids), due))
+		pg.Named{"simulatedMail": db.SimulatedMail, "clients": pg.IDs(clients), "ids": pg.IDs(ids), "due": due}))
 }
 
 // extend selects the template.

@@ -158,13 +158,15 @@ func (b *training) store(ctx context.Context) error {
 			(SELECT max(a.position) FROM assignments AS a
 				WHERE a.client_id = w.client_id AND a.user_id = w.user_id AND a.course_id = w.course_id),
 			(SELECT min(p.position) FROM program_courses AS p WHERE p.client_id = w.client_id AND p.course_id = w.course_id),
-			(SELECT greatest(max(a.position), ?::integer) FROM assignments AS a
+			(SELECT greatest(max(a.position), ?appendedFrom::integer) FROM assignments AS a
 				WHERE a.client_id = w.client_id AND a.user_id = w.user_id) + w.n)
-		FROM unnest(?::uuid[], ?::uuid[], ?::uuid[]) WITH ORDINALITY AS w (client_id, user_id, course_id, n) ORDER BY w.n`,
-		db.AppendedFrom,
-		pg.MapRows(placed, func(r **importedTraining) [16]byte { return (*r).ClientID }),
-		pg.MapRows(placed, func(r **importedTraining) [16]byte { return (*r).UserID }),
-		pg.MapRows(placed, func(r **importedTraining) [16]byte { return (*r).CourseID })))
+		FROM unnest(?clients::uuid[], ?users::uuid[], ?courses::uuid[]) WITH ORDINALITY AS w (client_id, user_id, course_id, n) ORDER BY w.n`,
+		pg.Named{
+			"appendedFrom": db.AppendedFrom,
+			"clients":      pg.MapRows(placed, func(r **importedTraining) [16]byte { return (*r).ClientID }),
+			"users":        pg.MapRows(placed, func(r **importedTraining) [16]byte { return (*r).UserID }),
+			"courses":      pg.MapRows(placed, func(r **importedTraining) [16]byte { return (*r).CourseID }),
+		}))
 	if err != nil {
 		return err
 	}

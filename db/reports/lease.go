@@ -48,12 +48,13 @@ func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (lea
 			more, err := pg.All[ReportLease](ctx, d, "claim reports", pg.SQL(`
 				WITH chosen AS MATERIALIZED (
 					SELECT client_id, id FROM reports
-					WHERE `+pending+` AND coalesce(due_at, created_at) <= ?0 AND client_id NOT IN (`+db.SuspendedClients+`)
-					ORDER BY coalesce(due_at, created_at) LIMIT ?1 FOR NO KEY UPDATE SKIP LOCKED
+					WHERE `+pending+` AND coalesce(due_at, created_at) <= ?now AND client_id NOT IN (`+db.SuspendedClients+`)
+					ORDER BY coalesce(due_at, created_at) LIMIT ?free FOR NO KEY UPDATE SKIP LOCKED
 				)
-				UPDATE reports AS r SET lease = ?2, due_at = ?3, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
+				UPDATE reports AS r SET lease = ?lease, due_at = ?until, tries = r.tries + (r.lease IS NOT NULL)::integer FROM chosen
 				WHERE r.client_id = chosen.client_id AND r.id = chosen.id
-				RETURNING r.client_id, r.id, r.tries, r.lease, r.created_at, r.mailed_for IS NOT NULL AS monthly`, now, n-len(leases), uuid.New(), now.Add(life)))
+				RETURNING r.client_id, r.id, r.tries, r.lease, r.created_at, r.mailed_for IS NOT NULL AS monthly`,
+				pg.Named{"now": now, "free": n - len(leases), "lease": uuid.New(), "until": now.Add(life)}))
 			if err != nil {
 				return err
 			}

@@ -123,8 +123,15 @@ func (s *Store) AddBrownout(ctx context.Context, w Window) (id int64, err error)
 		var err error
 		id, err = pg.One[int64](ctx, s.db, action, pg.SQL(`
 			INSERT INTO v1_brownouts (start_at, for_seconds, every_seconds, windows, keys, ends_at)
-			VALUES (?, ?, ?, ?, ?::uuid[], ?) RETURNING id`, w.Start, int64(w.For/time.Second), int64(w.Every/time.Second),
-			w.Count, pg.IDs(w.Keys), w.Ends()))
+			VALUES (?start, ?forSeconds, ?everySeconds, ?windows, ?keys::uuid[], ?ends) RETURNING id`,
+			pg.Named{
+				"start":        w.Start,
+				"forSeconds":   int64(w.For / time.Second),
+				"everySeconds": int64(w.Every / time.Second),
+				"windows":      w.Count,
+				"keys":         pg.IDs(w.Keys),
+				"ends":         w.Ends(),
+			}))
 		return err
 	})
 	return id, err

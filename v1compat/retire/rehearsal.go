@@ -26,9 +26,10 @@ func (s *Store) StartRehearsal(ctx context.Context, key domain.KeyID, duration t
 	until = now.Add(duration).Truncate(time.Second)
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
 		n, err := pg.Exec(ctx, s.db, action, pg.SQL(`
-			INSERT INTO v1_rehearsals AS r (key_id, started_at, ended_at) VALUES (?, ?, ?)
+			INSERT INTO v1_rehearsals AS r (key_id, started_at, ended_at) VALUES (?key, ?now, ?until)
 			ON CONFLICT (key_id) DO UPDATE SET started_at = excluded.started_at, ended_at = excluded.ended_at
-			WHERE r.started_at <= ?::timestamptz`, key, now, until, now.Add(-RehearsalEvery)))
+			WHERE r.started_at <= ?since::timestamptz`,
+			pg.Named{"key": key, "now": now, "until": until, "since": now.Add(-RehearsalEvery)}))
 		if err != nil {
 			return err
 		}

@@ -209,19 +209,25 @@ func totals(ctx context.Context, d pg.Runner, query ReportQuery) ([]total, error
 			SELECT key_id, surface, operation, min(first_at) AS first_at, max(last_at) AS last_at,
 				max(last_at) FILTER (WHERE calls > failures) AS answered_at,
 				nullif((max(to_char(day, 'YYYY-MM-DD') || user_agents))[2:], '{}') AS user_agents
-			FROM v1_usage WHERE ? GROUP BY key_id, surface, operation
+			FROM v1_usage WHERE ?keys GROUP BY key_id, surface, operation
 		)
 		SELECT t.key_id AS key, t.surface, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner_name,
 			coalesce(p.id, '00000000-0000-0000-0000-000000000000') AS partner,
-			k.id IS NOT NULL AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?::timestamptz) AS live,
+			k.id IS NOT NULL AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?now::timestamptz) AS live,
 			t.operation, coalesce(s.next, '') AS successor, t.first_at, t.last_at, n.answered_at, t.user_agents
 		FROM totals AS t
-		LEFT JOIN unnest(?::text[], ?::text[]) AS s (operation, next) ON s.operation = t.operation
-		LEFT JOIN totals AS n ON n.key_id = t.key_id AND n.surface = ? AND n.operation = s.next
+		LEFT JOIN unnest(?operations::text[], ?successors::text[]) AS s (operation, next) ON s.operation = t.operation
+		LEFT JOIN totals AS n ON n.key_id = t.key_id AND n.surface = ?v2 AND n.operation = s.next
 		LEFT JOIN api_keys AS k ON k.id = t.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
-		WHERE t.surface <> ?
+		WHERE t.surface <> ?v2
 		ORDER BY t.last_at DESC, prefix, t.key_id, t.operation COLLATE "C"`,
-		keyCondition(query.Keys), query.Now, operations, successors, V2, V2))
+		pg.Named{
+			"keys":       keyCondition(query.Keys),
+			"now":        query.Now,
+			"operations": operations,
+			"successors": successors,
+			"v2":         V2,
+		}))
 }
 
 // add adds a row of the report's days, which are read newest first. day is the index of its day. A call of version 1

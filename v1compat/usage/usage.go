@@ -71,7 +71,8 @@ func oldestDay(now time.Time) domain.Date { return domain.DateOf(now).AddDays(1 
 // ByKey reads a key's calls of version 1 since a day, those of parity too, newest day first, then by operation. Calls of
 // the last few seconds are missing, as no process has flushed them yet (flushEvery).
 func (c *Counter) ByKey(ctx context.Context, key domain.KeyID, from domain.Date) ([]Row, error) {
-	return rows(ctx, c.db, pg.SQL("surface <> ? AND key_id = ? AND day >= ?::date ORDER BY day DESC, operation", V2, key, from))
+	return rows(ctx, c.db, pg.SQL("surface <> ?surface AND key_id = ?key AND day >= ?from::date ORDER BY day DESC, operation",
+		pg.Named{"surface": V2, "key": key, "from": from}))
 }
 
 // ReadRows reads the calls on all surfaces since a day, of all keys or the given ones, by key, newest day first, then by
@@ -126,9 +127,9 @@ func LastCalls(ctx context.Context, d pg.Runner, since time.Time) ([]LastCall, e
 			l.last_at AS at, l.operation, nullif(l.user_agents, '{}') AS user_agents
 		FROM (
 			SELECT DISTINCT ON (key_id) key_id, last_at, operation, user_agents FROM v1_usage
-			WHERE surface = ? AND day >= ?::date AND last_at >= ?::timestamptz
+			WHERE surface = ?surface AND day >= ?firstDay::date AND last_at >= ?since::timestamptz
 			ORDER BY key_id, last_at DESC, operation
 		) AS l
 		LEFT JOIN api_keys AS k ON k.id = l.key_id LEFT JOIN partners AS p ON p.id = k.partner_id
-		ORDER BY l.last_at DESC, l.key_id`, V1, domain.DateOf(since), since))
+		ORDER BY l.last_at DESC, l.key_id`, pg.Named{"surface": V1, "firstDay": domain.DateOf(since), "since": since}))
 }
