@@ -55,7 +55,7 @@ test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of te
 MATRICES  = ErrorMatrix|CrossTenant|PartsOfOthers|OrderOfChecks|StatementsOfLists|StatementsOfReads|FilterMatrix
 
 # What else fails after a change of a field, a filter or an event: examples, goldens, bindings, tables of documents.
-DECLARED  = Examples|EventCatalogue|CursorBindings|CursorBindingsOfV1|StatementsOfLists|StatementsOfReads|FilterMatrix|Releases|MembersSince|Golden|Table|GivenUp|MigrationGuide|(Operations|Flags|Delta|Report)Table|Documents
+DECLARED  = Examples|EventCatalogue|CursorBindings|CursorBindingsOfV1|StatementsOfLists|StatementsOfReads|FilterMatrix|Releases|EventsOfRelease|MembersSince|Golden|Table|GivenUp|MigrationGuide|(Operations|Flags|Delta|Report)Table|Documents
 
 test-fast: $(TEST_SERVER) ## run the tests of declarations, documents and examples, or the matrices of one OPERATION (users.list)
 	$(if $(OPERATION),,$(GO) test ./v2/op ./v2/op/openapi ./client ./docs)

@@ -119,14 +119,14 @@ func (d *DB) EachAuditEntry(ctx context.Context, f domain.AuditFilter, yield fun
 	after.At = f.Since
 	for {
 		q := pg.From("audit_entries AS e").ColumnExpr(pg.Columns[auditRow]() + ", e.id").
-			Apply(pg.Where("(e.at, e.id) > (?, ?)", after.At, after.ID)).OrderExpr("e.at, e.id").Limit(auditPage)
+			Apply(pg.Where("(e.at, e.id) > (?, ?)", after.At, after.ID)).OrderExpr("e.at, e.id")
 		if !f.Client.IsZero() {
 			q.Apply(pg.Where("e.client_id = ?", f.Client))
 		}
 		if f.Prefix != "" {
 			q.Where("?", ofKey(f.Prefix))
 		}
-		rows, err := pg.All[entryWithID](ctx, d, "read the audit trail", q)
+		rows, err := pg.All[entryWithID](ctx, d, "read the audit trail", pg.Limit(q, auditPage))
 		if err != nil {
 			return err
 		}

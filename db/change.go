@@ -220,7 +220,7 @@ func (c *Change) flushEvents(ctx context.Context) error {
 func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }
 
 // MailRequest is the request of an email: a row of mail_requests as JSON. RequestMail sets the fields up to UserID. Of the
-// others, which are UUIDs, a request has those that its kind requires (mail_requests_check).
+// optional ones below, a request has those that its kind requires (mail_requests_check).
 type MailRequest struct {
 	ClientID  string             `json:"client_id"`
 	ID        string             `json:"id"`

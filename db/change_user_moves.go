@@ -97,11 +97,14 @@ func (c *Change) flushUserMoves(ctx context.Context) error {
 	if len(m.clients) > 0 {
 		clients := sortedIDs(m.clients)
 		toggledClients := slices.DeleteFunc(slices.Clone(clients), func(id domain.ClientID) bool { return !m.clients[id] })
-		c.PoliciesChanged(`p.client_id = ANY(?0::uuid[]) AND (p.scope_id = ANY(?1::uuid[])
-			OR p.scope_type = 'tenant' AND p.client_id = ANY(?2::uuid[])
+		c.PoliciesChanged(`p.client_id = ANY(?clients::uuid[]) AND (p.scope_id = ANY(?groups::uuid[])
+			OR p.scope_type = 'tenant' AND p.client_id = ANY(?toggledClients::uuid[])
 			OR p.scope_id IN (SELECT collection_id FROM collection_members
-				WHERE client_id = ANY(?2::uuid[]) AND user_id = ANY(?3::uuid[])))`,
-			pg.IDs(clients), pg.IDs(sortedIDs(m.groups)), pg.IDs(toggledClients), pg.IDs(m.toggled))
+				WHERE client_id = ANY(?toggledClients::uuid[]) AND user_id = ANY(?toggled::uuid[])))`,
+			pg.Named{
+				"clients": pg.IDs(clients), "groups": pg.IDs(sortedIDs(m.groups)),
+				"toggledClients": pg.IDs(toggledClients), "toggled": pg.IDs(m.toggled),
+			})
 	}
 	if err := c.renew(ctx, m.reactivated, domain.DateOf(c.At)); err != nil {
 		return err

@@ -177,11 +177,11 @@ func (d *DB) FindClients(
 		Join("JOIN partners AS p ON p.id = c.partner_id").
 		Apply(pg.Where(`c.archived_at IS NULL AND (c.id = ?0 OR c.name_key = ?1 AND NOT EXISTS
 			(SELECT 1 FROM clients AS i WHERE i.id = ?0 AND i.archived_at IS NULL))`, id, domain.SortKey(name))).
-		OrderExpr("p.name_key, c.id").Limit(10)
+		OrderExpr("p.name_key, c.id")
 	if !partner.IsZero() {
 		q.Apply(pg.Where("c.partner_id = ?", partner))
 	}
-	return pg.All[ClientName](ctx, d, "look for a client", q)
+	return pg.All[ClientName](ctx, d, "look for a client", pg.Limit(q, 10))
 }
 
 // ClientNamesLike lists candidates for a misspelt name: the names of clients that contain name, or whose length differs

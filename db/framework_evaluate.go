@@ -86,7 +86,7 @@ func (t *Tenant) EvaluateStale(ctx context.Context) error {
 }
 
 // Evaluate evaluates one of the client's framework assignments, which the change has inserted or locked, even if it is
-// fresh. To see the effects of the change, call it within Finally.
+// fresh. To see the effects of the change, call it after Flush.
 func (c *Change) Evaluate(ctx context.Context, t *Tenant, id domain.FrameworkAssignmentID) error {
 	// Later than any evaluated_at.
 	farFuture := c.Now().AddDate(1000, 0, 0)

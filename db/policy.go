@@ -206,11 +206,11 @@ func (p *Policy) Remind(ctx context.Context, c *Change) (int, error) {
 			UPDATE policies SET reminded_on = ?today::date WHERE client_id = ?client AND id = ?id
 		)
 		INSERT INTO mail_requests (client_id, id, type, user_id, policy_id, created_at)
-		SELECT u.client_id, uuid_v7(?now), 'policy-reminder', u.id, ?id, ?now
+		SELECT u.client_id, uuid_v7(?now), ?kind::text, u.id, ?id, ?now
 		FROM users AS u
 		WHERE ?mustSign::boolean AND ?audience AND NOT EXISTS (SELECT 1 FROM policy_signatures AS s WHERE ?signature)
 		RETURNING id`, pg.Named{
-		"client": p.Client, "id": p.ID, "now": c.At, "today": today, "mustSign": p.MustSign,
+		"client": p.Client, "id": p.ID, "now": c.At, "today": today, "mustSign": p.MustSign, "kind": domain.PolicyReminder,
 		"audience": p.audience(), "signature": p.signature(),
 	}))
 	c.SendMails(p.Client, mails...)

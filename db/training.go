@@ -95,7 +95,7 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 			FROM users AS u WHERE u.client_id = ?client AND ?recipients
 		), mailed AS (
 			INSERT INTO mail_requests (client_id, id, type, user_id, created_at)
-			SELECT ?client::uuid, uuid_v7(?now::timestamptz), 'training-reminder', id, ?now::timestamptz
+			SELECT ?client::uuid, uuid_v7(?now::timestamptz), ?kind::text, id, ?now::timestamptz
 			FROM recipients WHERE active AND overdue ORDER BY id
 			ON CONFLICT DO NOTHING RETURNING id, user_id
 		)
@@ -105,7 +105,9 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 			WHEN NOT r.overdue THEN 'nothing_overdue'
 			ELSE 'reminded_today' END AS skip
 		FROM recipients AS r LEFT JOIN mailed AS m ON m.user_id = r.id ORDER BY r.id`,
-		pg.Named{"client": t.ID, "now": c.At, "today": today, "recipients": recipients}))
+		pg.Named{
+			"client": t.ID, "now": c.At, "today": today, "recipients": recipients, "kind": domain.TrainingReminder,
+		}))
 	for _, r := range reminded {
 		if r.Mail != nil {
 			c.SendMails(t.ID, *r.Mail)

@@ -147,7 +147,7 @@ const enrolSQL = `
 			OR (a.position, a.course_id) > (f.position, f.course_id))
 	), mailed AS (
 		INSERT INTO mail_requests (client_id, id, type, user_id, course_id, created_at)
-		SELECT client_id, uuid_v7(?now::timestamptz), 'training-invite', user_id, course_id, ?now::timestamptz
+		SELECT client_id, uuid_v7(?now::timestamptz), ?kind::text, user_id, course_id, ?now::timestamptz
 		FROM chosen WHERE notify RETURNING client_id, id, user_id, course_id
 	), first AS (
 		SELECT DISTINCT ON (client_id, user_id) *,
@@ -204,6 +204,7 @@ func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, err
 	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
 		"appendedFrom": AppendedFrom, "dormancy": domain.Dormancy, "settlingIn": domain.SettlingIn,
+		"kind": domain.TrainingInvite,
 	}))
 	for _, r := range rows {
 		if r.Dormant {

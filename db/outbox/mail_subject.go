@@ -17,14 +17,14 @@ func readSubject(ctx context.Context, d *db.DB, r *mailRow, kind domain.MailKind
 		m.CompletedOn, err = readCompletion(ctx, d, *r.Round, m)
 	case r.ResultID != nil:
 		m.Simulated, err = simulatedMail(ctx, d, m.Client, *r.ResultID)
-	case r.BreachName != nil:
+	case r.BreachName != nil && m.DarkWebMonitoring:
 		m.Exposure, err = d.Exposure(ctx, domain.UserKey{Client: m.Client, User: *m.User}, *r.BreachName)
 		if domain.IsCode(err, domain.NotFound) {
 			m.Exposure, err = domain.Exposure{}, nil
 		}
 	case kind.Overdue:
 		m.Overdue, err = d.OverdueCourses(ctx, domain.UserKey{Client: m.Client, User: *m.User}, m.Language)
-	case !m.Report.IsZero():
+	case !m.Report.IsZero() && !m.AdminRemoved:
 		m.MonthOf, err = pg.Find[domain.Date](ctx, d, m.Report.Noun(), pg.SQL(
 			"SELECT period_start FROM reports WHERE client_id = ? AND id = ?", m.Client, m.Report))
 	}

@@ -77,8 +77,8 @@ func PublishEvents(ctx context.Context, d *db.DB, n int, render RenderEvents) (P
 	return Publication{Postponed: &taken[0].Event, Reason: err}, postponeEvent(ctx, d, &taken[0])
 }
 
-// waitingEvents is the condition that an event is to be published at the time ?now: it is not postponed, it is of one of
-// the types ?1, and its client is not suspended. An event that is postponed for longer than PostponeEvent was postponed
+// waitingEvents is the condition that an event is to be published at the time ?now: it is not postponed, it is of one
+// of ?types, and its client is not suspended. An event that is postponed for longer than PostponeEvent was postponed
 // before the clock was set back.
 const waitingEvents = "(e.postponed_until BETWEEN ?now AND ?now + interval '10 minutes') IS NOT TRUE AND e.type = ANY(?types::text[])" +
 	" AND e.client_id NOT IN (" + db.SuspendedClients + ")"

@@ -78,5 +78,5 @@ func (d *Delta) Upto(at Query) Query {
 	if d.Since.After(d.Horizon) {
 		return SQL("? > ?", at, d.clock)
 	}
-	return SQL("(? <= ? OR ? > ?)", at, d.Horizon, at, d.clock)
+	return SQL("(?at <= ?horizon OR ?at > ?clock)", Named{"at": at, "horizon": d.Horizon, "clock": d.clock})
 }

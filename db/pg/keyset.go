@@ -155,8 +155,8 @@ func (k Keyset[Row]) window(q *bun.SelectQuery, w domain.Window) Query {
 		if k.Owner == "" {
 			q.Apply(Where("("+k.Key+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid)", w.After.Key, w.After.ID))
 		} else {
-			q.Apply(Where("("+k.Key+", "+k.Owner+", "+k.ID+")"+operator+"(?::text::"+k.Cast+", ?::text::uuid, ?::text::uuid)",
-				w.After.Key, w.After.Owner, w.After.ID))
+			q.Apply(Where("("+k.Key+", "+k.Owner+", "+k.ID+")"+operator+"(?key::text::"+k.Cast+", ?owner::text::uuid, ?id::text::uuid)",
+				Named{"key": w.After.Key, "owner": w.After.Owner, "id": w.After.ID}))
 		}
 	}
 	return Limit(q.OrderExpr(k.order()), w.Limit+1)

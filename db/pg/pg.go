@@ -37,6 +37,7 @@ type DB struct {
 	// sessions is a pool of connections that keep their session. It is pool itself, unless WithPooler set the URL of
 	// the server behind a pooler.
 	sessions *pgxpool.Pool
+	pooled   bool // WithPooler
 	// prepares is true if Prepared statements are kept by connections.
 	prepares bool
 	sql      *sql.DB
@@ -63,7 +64,8 @@ type options struct {
 	clashes map[string]*domain.Error
 	slow    *slowLog
 	stepLog *slog.Logger
-	direct  string // the server's URL, if there is a pooler
+	pooled  bool
+	direct  string // the server's URL behind a pooler
 	// unprepared is true if the pooler keeps no prepared statements.
 	unprepared bool
 
@@ -90,9 +92,10 @@ func WithClashes(clashes map[string]*domain.Error) Option {
 
 // WithPooler declares that the URL of Open is that of a pooler, which may give each transaction another connection.
 // direct is a URL of the server behind it: Listen, advisory locks of sessions and SQL use it. prepares says whether the
-// pooler keeps prepared statements; without, each Prepared query is planned anew.
+// pooler keeps prepared statements; without, each Prepared query is planned anew. Without a direct URL, what needs a
+// session may fail: that is for looking through a pooler only.
 func WithPooler(direct string, prepares bool) Option {
-	return func(o *options) { o.direct, o.unprepared = direct, !prepares }
+	return func(o *options) { o.pooled, o.direct, o.unprepared = true, direct, !prepares }
 }
 
 // Open opens the database at a postgres:// URL, with further pools for the direct URL of WithPooler and the standby of
@@ -104,7 +107,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	}
 	conns := max(o.conns, 2)
 	d := &DB{
-		prepares: !o.unprepared, clock: o.clock, clashes: o.clashes, gate: newGate(conns),
+		pooled: o.pooled, prepares: !o.unprepared, clock: o.clock, clashes: o.clashes, gate: newGate(conns),
 		stamps: &stamps{}, newestStamp: o.newestStamp, changeLimit: o.changeLimit,
 	}
 	var server *serverClock
@@ -126,7 +129,7 @@ func Open(url string, opts ...Option) (*DB, error) {
 	d.traced = o.tracer != nil
 
 	var err error
-	if d.pool, err = o.open(url, conns+ReservedConns, o.direct != "", server); err != nil {
+	if d.pool, err = o.open(url, conns+ReservedConns, o.pooled, server); err != nil {
 		return nil, err
 	}
 	d.sessions = d.pool
@@ -223,7 +226,7 @@ func (d *DB) Pool() *pgxpool.Pool { return d.pool }
 func (d *DB) SQL() *sql.DB { return d.sql }
 
 // Pooled reports whether a pooler stands between (WithPooler).
-func (d *DB) Pooled() bool { return d.sessions != d.pool }
+func (d *DB) Pooled() bool { return d.pooled }
 
 // Close closes the pools. It waits for connections in use.
 func (d *DB) Close() error {

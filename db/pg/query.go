@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -42,6 +43,12 @@ func (f fragment) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
 		bound[i].value, args[i] = arg, &bound[i]
 	}
 	args[len(f.args)] = missing(f.text)
+	for _, rest, found := strings.Cut(f.text, "?"); found; _, rest, found = strings.Cut(rest, "?") {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		if n, err := strconv.Atoi(rest[:digits]); err == nil && n >= len(f.args) {
+			panic("a statement has more placeholders than values: " + f.text)
+		}
+	}
 	return gen.AppendQuery(b, f.text, args...), nil
 }
 
@@ -69,8 +76,16 @@ func (n namedValues) AppendNamedArg(gen schema.QueryGen, b []byte, name string) 
 	if !ok {
 		panic("a statement has no value ?" + name)
 	}
-	b, err := v.AppendQuery(gen, b)
-	return b, err == nil
+	b, _ = v.AppendQuery(gen, b)
+	return b, true
+}
+
+// unnamed are the named arguments of a text without them.
+type unnamed struct{}
+
+// AppendNamedArg implements schema.NamedArgAppender.
+func (unnamed) AppendNamedArg(_ schema.QueryGen, _ []byte, name string) ([]byte, bool) {
+	panic("a statement has no value ?" + name)
 }
 
 // missing is what Bun appends for the placeholder after the last value of a text.

@@ -187,6 +187,8 @@ func TestFaults(t *testing.T) {
 		"use its value ?c":       pg.SQL("SELECT ?a, ?b", pg.Named{"a": 1, "b": 2, "c": 3}),
 		"more placeholders":      pg.SQL("SELECT ?, ?", 1),
 		"more placeholders than": pg.SQL("SELECT ?0, ?1", 1),
+		"values: SELECT ?0, ?12": pg.SQL("SELECT ?0, ?12", 1),
+		"has no value ?name":     pg.SQL("SELECT ?0, ?name", 1),
 		"the value Acme":         pg.From("clients AS c").Where("c.name = ?", "Acme"),
 		"the value 2026-":        pg.From("clients AS c").ColumnExpr("?", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 		"the value true":         pg.From("clients AS c").Where("?", true),
@@ -229,7 +231,7 @@ func TestBuilders(t *testing.T) {
 }
 
 // TestNamed verifies that statements with three values or more name them, except where several statements take the same
-// values, of which each uses some.
+// values, of which each uses some; and that no number of rows is written into a text.
 func TestNamed(t *testing.T) {
 	shared := []string{"db/clock_behind.go", "db/periodic.go"}
 	calls := 0
@@ -248,9 +250,21 @@ func TestNamed(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if f, ok := call.Fun.(*ast.SelectorExpr); ok && fmt.Sprint(f.X) == "pg" && (f.Sel.Name == "SQL" || f.Sel.Name == "Where") {
+			var name string
+			switch f := call.Fun.(type) {
+			case *ast.SelectorExpr:
+				name = f.Sel.Name
+			case *ast.Ident:
+				name = f.Name
+			}
+			switch name {
+			case "Limit", "Offset":
+				if len(call.Args) == 1 {
+					t.Errorf("%s: bind the number, by pg.Limit or pg.SQL", files.Position(call.Pos()))
+				}
+			case "SQL", "Where", "Add", "PoliciesChanged":
 				calls++
-				if len(call.Args) > 3 {
+				if len(call.Args) > 3 && isText(call.Args[0]) {
 					t.Errorf("%s: name the values by pg.Named", files.Position(call.Pos()))
 				}
 			}
@@ -261,4 +275,15 @@ func TestNamed(t *testing.T) {
 	if err != nil || calls < 100 {
 		t.Errorf("found %d statements; %v", calls, err)
 	}
+}
+
+// isText reports whether an argument is a text that is written there.
+func isText(argument ast.Expr) bool {
+	switch a := argument.(type) {
+	case *ast.BasicLit:
+		return a.Kind == token.STRING
+	case *ast.BinaryExpr:
+		return isText(a.X) || isText(a.Y)
+	}
+	return false
 }

@@ -24,7 +24,7 @@ type statement struct {
 // written into the text.
 func render(q Query) (text string, args []any) {
 	s := statement{Dialect: dialect}
-	b, err := q.AppendQuery(schema.NewQueryGen(&s), nil)
+	b, err := q.AppendQuery(schema.NewQueryGen(&s).WithArg(unnamed{}), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -45,7 +45,11 @@ type value struct {
 func (v *value) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
 	v.used = true
 	if q, ok := v.value.(Query); ok {
-		return q.AppendQuery(gen, b)
+		b, err := q.AppendQuery(gen, b)
+		if err != nil {
+			panic(err) // Bun would write it into the text
+		}
+		return b, nil
 	}
 	s := gen.Dialect().(*statement)
 	if v.number == 0 {

@@ -186,7 +186,8 @@ func (f Flags) CheckPooler(ctx context.Context, pooled bool) error {
 }
 
 // ConnectVia opens the database, by way of a pooler if pooled is true, and returns a function that closes it. It checks
-// neither the pooler nor the tables. serveOptions are nil for a command.
+// neither the pooler nor the tables. That there is a --direct-database-url is enough for a pooler. serveOptions are nil
+// for a command.
 func (f Flags) ConnectVia(
 	ctx context.Context, pooled bool, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
@@ -205,7 +206,7 @@ func (f Flags) ConnectVia(
 		}
 	}
 	options, log := []db.Option{}, output.NewLog(progress, slog.LevelInfo, "text")
-	if pooled {
+	if pooled || f.DirectURL != "" {
 		options = append(options, db.WithPooler(f.DirectURL, f.Prepares))
 	}
 	if serveOptions != nil {
@@ -225,7 +226,7 @@ func (f Flags) ConnectVia(
 	if err := d.Ping(ctx); err != nil {
 		return nil, nil, errors.Join(UnreachableError(err), d.Close(), stop())
 	}
-	if pooled {
+	if f.DirectURL != "" {
 		if err := checkSameDatabase(ctx, d); err != nil {
 			return nil, nil, errors.Join(err, d.Close(), stop())
 		}

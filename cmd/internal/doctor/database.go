@@ -84,7 +84,7 @@ func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error,
 	}
 	flags := e.Flags
 	if e.poolerFault = flags.CheckPooler(ctx, e.pooled); e.poolerFault != nil {
-		return flags.ConnectVia(ctx, false, e.env.Err, nil) // nil: for a command
+		flags.DirectURL = ""
 	}
 	return flags.ConnectVia(ctx, e.pooled, e.env.Err, nil) // nil: for a command
 }

@@ -55,7 +55,7 @@ func (m member) text() (text string, isString bool) {
 	return string(unquoted), err == nil
 }
 
-// asSent are the options for JSON that is passed on as it is: parseMembers reports the duplicates in arguments.
+// asSent are the options for JSON that is passed on as it is: addArgument reports the duplicates in arguments.
 var asSent = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
 
 // ParseMessage parses the envelope of a message. Every error is a *jsonrpc.Error, for a text that is no JSON, a batch,
