@@ -29,7 +29,7 @@ func TestPoolers(t *testing.T) {
 				t.Errorf("doctor: exit %d, %s", r.code, r.out)
 			}
 			refused(t, 1, []string{"keys", "list", pooled, "--direct-database-url=" + dbtest.URL(t, tablesSchema)}, "another database")
-			commandsBehind(t, server, pooled, "--direct-database-url="+server, "--pooler-prepares")
+			commandsBehind(t, server, pooled, "--direct-database-url="+server)
 		})
 	}
 }

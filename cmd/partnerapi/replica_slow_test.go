@@ -27,7 +27,7 @@ import (
 const (
 	exportRead  = "DECLARE rows_"
 	reportRead  = "FROM risk_history"
-	figuresRead = "AS oldest_report"
+	figuresRead = "report_oldest_seconds"
 )
 
 // replicated is a demonstration on a primary with an asynchronous standby, which is given
