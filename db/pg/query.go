@@ -43,9 +43,10 @@ func (f fragment) AppendQuery(gen schema.QueryGen, b []byte) ([]byte, error) {
 		bound[i].value, args[i] = arg, &bound[i]
 	}
 	args[len(f.args)] = missing(f.text)
-	for _, rest, found := strings.Cut(f.text, "?"); found; _, rest, found = strings.Cut(rest, "?") {
+	for before, rest, found := strings.Cut(f.text, "?"); found; before, rest, found = strings.Cut(rest, "?") {
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
-		if n, err := strconv.Atoi(rest[:digits]); err == nil && n >= len(f.args) {
+		n, err := strconv.Atoi(rest[:digits])
+		if err == nil && n >= len(f.args) && !strings.HasSuffix(before, `\`) {
 			panic("a statement has more placeholders than values: " + f.text)
 		}
 	}
@@ -73,14 +74,13 @@ type namedValues map[string]*value
 // AppendNamedArg implements schema.NamedArgAppender.
 func (n namedValues) AppendNamedArg(gen schema.QueryGen, b []byte, name string) ([]byte, bool) {
 	v, ok := n[name]
-	if !ok {
-		panic("a statement has no value ?" + name)
+	if ok {
+		b, _ = v.AppendQuery(gen, b) // has no error
 	}
-	b, _ = v.AppendQuery(gen, b)
-	return b, true
+	return b, ok
 }
 
-// unnamed are the named arguments of a text without them.
+// unnamed are the named arguments of a statement whose texts have no value of a name. Bun asks them last.
 type unnamed struct{}
 
 // AppendNamedArg implements schema.NamedArgAppender.

@@ -31,7 +31,7 @@ func (s *span) Decode(flag *kong.DecodeContext) error {
 func (s *span) UnmarshalText(text []byte) (err error) {
 	if days, ok := strings.CutSuffix(string(text), "d"); ok {
 		var n int64
-		n, err = strconv.ParseInt(days, 10, 16)
+		n, err = strconv.ParseInt(days, 10, 17)
 		s.Duration = time.Duration(n) * 24 * time.Hour
 	} else {
 		s.Duration, err = time.ParseDuration(string(text))
