@@ -15,8 +15,11 @@ import (
 	"testing/fstest"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"partnerapi/domain"
 	"partnerapi/platform/site"
+	"partnerapi/platform/site/sitetest"
 )
 
 // sampled is a guide with a sample.
@@ -164,6 +167,28 @@ func TestNotice(t *testing.T) {
 				t.Errorf("%s, %q:\n%s", path, now, page)
 			}
 		}
+	}
+}
+
+// TestNoticeIsInTheTitle verifies that a notice is a part of the title. Beside it in the grid of a wide screen, it would
+// take the row of the title, and leave a gap above the text.
+func TestNoticeIsInTheTitle(t *testing.T) {
+	t.Parallel()
+	c := config(t, twoGuides)
+	c.Notice = site.Notice{Guides: []string{"one"}, Text: func() template.HTML { return "<p>It ends.</p>" }}
+	page := sitetest.Read(t, "the guide", get(t, site.New(c), "/docs/guide/one").Body.String())
+	class := func(n *html.Node) string { return sitetest.Attribute(n, "class") }
+	var rows []string
+	for _, n := range page.Nodes {
+		if n.Parent.Data == "main" {
+			rows = append(rows, class(n))
+		}
+		if class(n) == "notice" && class(n.Parent) != "title" {
+			t.Errorf("the notice is in <%s class=%q>", n.Parent.Data, class(n.Parent))
+		}
+	}
+	if want := []string{"title", "contents", "body"}; !slices.Equal(rows, want) {
+		t.Errorf("the parts of the page are %q, want %q", rows, want)
 	}
 }
 

@@ -4,8 +4,8 @@
 //	demonstration PARTNERAPI COMMAND…
 //
 // PARTNERAPI is the binary of the service, and each COMMAND a command line of words. The
-// programs have the service's address in BASE, a key with access to all clients in KEY,
-// and in TLS_CERT and TLS_KEY files with a certificate for endpoints of webhooks on
+// programs have the service's address in BASE, a key with access to all clients in KEY, its
+// data directory in PARTNERAPI_DATA_DIR, and in TLS_CERT and TLS_KEY files with a certificate for endpoints of webhooks on
 // 127.0.0.1, which the service trusts.
 package main
 
@@ -59,8 +59,9 @@ func run(partnerapi string, commands []string) (err error) {
 
 	// What the environment says of another service, as its database, is not for this one.
 	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "PARTNERAPI_") })
+	data := filepath.Join(dir, "data")
 	serve := exec.Command(partnerapi, "serve", "--demo", "--release", "latest", "--listen", "127.0.0.1:0",
-		"--data-dir", filepath.Join(dir, "data"), "--webhook-allow-private", "--webhook-ca", cert)
+		"--data-dir", data, "--webhook-allow-private", "--webhook-ca", cert)
 	said := &strings.Builder{}
 	serve.Env, serve.Stderr = env, said
 	out, err := serve.StdoutPipe()
@@ -83,7 +84,7 @@ func run(partnerapi string, commands []string) (err error) {
 	if err != nil {
 		return err
 	}
-	env = append(append(env, greeting...), "TLS_CERT="+cert, "TLS_KEY="+key)
+	env = append(append(env, greeting...), "TLS_CERT="+cert, "TLS_KEY="+key, "PARTNERAPI_DATA_DIR="+data)
 	for _, command := range commands {
 		words := strings.Fields(command)
 		program := exec.CommandContext(ctx, words[0], words[1:]...)

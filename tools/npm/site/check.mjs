@@ -1,6 +1,7 @@
 // Checks the pages for people in Chromium. Command demonstration runs it, and tells the
 // service's address and key. Where there is no Chromium nothing is checked, which is said.
 // The exit status is 1 where something is not as it has to be.
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -78,6 +79,7 @@ const words = {
 };
 
 const { BASE: base, KEY: key } = process.env;
+const program = process.argv[2];
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let failed = 0;
 function check(what, holds, seen) {
@@ -361,6 +363,38 @@ async function checkOldLinks(page) {
   await page.waitForURL((url) => url.pathname === "/docs/reference/v2" && url.hash === "#tag/clients/clients-update");
 }
 
+// checkAnnouncement announces the end of version 1, which puts a notice on pages: nothing is between a title and its
+// text, and the notice has the font of the pages. It cancels the announcement at the end.
+async function checkAnnouncement(page) {
+  await visit(page, "/docs");
+  if (await page.locator("a[href='/docs/migrating']").count() === 0) return;
+  const sunset = new Date(Date.now() + 800 * 24 * 3600 * 1000).toISOString().slice(0, 10);
+  execFileSync(program, ["v1", "announce", "--sunset", sunset, "--no-mail"]);
+  for (;;) { // until the service has read the announcement
+    await visit(page, "/docs/migrating");
+    if (await page.locator(".notice").count() > 0) break;
+  }
+  for (const width of [390, 768, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const path of ["/", "/docs", "/docs/migrating", "/docs/migrating/users", "/docs/guide/moving-from-v1"]) {
+      await visit(page, path);
+      const gap = await page.evaluate(() => {
+        const bottom = document.querySelector("h1").getBoundingClientRect().bottom;
+        const next = [...document.querySelectorAll("main > :not(.title)")].filter((part) => part.offsetHeight > 0 && part.getBoundingClientRect().left < 500);
+        return Math.min(...next.map((part) => part.getBoundingClientRect().top)) - bottom;
+      });
+      check(`${path}, ${width} px: the text follows the title`, gap >= 0 && gap < 60, gap);
+    }
+    await visit(page, "/docs/reference/v1");
+    await page.locator("#reference h1").waitFor();
+    const fonts = await page.evaluate(() => [".notice", ".top"].map((part) => getComputedStyle(document.querySelector(part)).fontFamily));
+    check(`${width} px: the notice of the reference has the font of the header`, fonts[0] === fonts[1], fonts);
+  }
+  await accessible(page, ".notice");
+  execFileSync(program, ["v1", "cancel"]);
+  await page.setViewportSize(desk);
+}
+
 // checkKey tries a request. The key is stored nowhere, and is gone with the page.
 async function checkKey(page) {
   await visit(page, "about:blank");
@@ -395,6 +429,7 @@ async function checkPages() {
   await checkSearch(page);
   await checkOldLinks(page);
   await checkKey(page);
+  await checkAnnouncement(page);
 }
 
 let operations = 0;
