@@ -24,6 +24,12 @@ type groupOfGuides struct {
 // Part reports whether the guide is a part of another guide: its name is GUIDE/PART.
 func (g *guide) Part() bool { return strings.Contains(g.Name, "/") }
 
+// ShortTitle returns the title without what follows a colon, for lists of the parts of a guide.
+func (g *guide) ShortTitle() string {
+	short, _, _ := strings.Cut(g.Title, ": ")
+	return short
+}
+
 // readGuides reads and parses the named guides.
 func (b *builder) readGuides(files fs.FS, names []string) (list []*guide, err error) {
 	for _, name := range names {

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"strings"
 )
 
 //go:embed templates/*.html
@@ -49,6 +50,20 @@ type layout struct {
 	Data any
 	// Content is the rendered template of the kind of page.
 	Content template.HTML
+}
+
+// Parts returns the parts of a guide if the page is the guide or one of them; else nil.
+func (l layout) Parts(whole *guide) []*guide {
+	parts, within := []*guide(nil), l.Path == whole.Path
+	for _, g := range l.Guides {
+		if strings.HasPrefix(g.Name, whole.Name+"/") {
+			parts, within = append(parts, g), within || l.Path == g.Path
+		}
+	}
+	if !within {
+		return nil
+	}
+	return parts
 }
 
 // Served returns the name of the last release that the service serves; empty if it serves none.

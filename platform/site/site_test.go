@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"golang.org/x/net/html"
 
 	"partnerapi/platform/site"
 	"partnerapi/platform/site/sitetest"
@@ -119,6 +120,42 @@ func TestGuidePaths(t *testing.T) {
 	for _, extension := range []string{"", ".md"} { // links of the time when it was there
 		if w := get(t, s, "/docs/guide/two"+extension); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/two"+extension {
 			t.Errorf("/docs/guide/two%s: status %d, to %s", extension, w.Code, w.Header().Get("Location"))
+		}
+	}
+}
+
+// TestCurrentPage verifies that each page of a guide is marked, once in each list of pages, as the current one. The parts
+// of a guide are listed on its pages only.
+func TestCurrentPage(t *testing.T) {
+	t.Parallel()
+	c := config(t, fstest.MapFS{
+		"one.md": twoGuides["one.md"], "two.md": twoGuides["two.md"],
+		"two/old.md": {Data: []byte("# Old: from one to two\n\nParts.\n")}, "two/new.md": {Data: []byte("# New: from one to two\n\nParts.\n")},
+	})
+	c.Groups = append(c.Groups, site.Group{Title: "Parts", Guides: []string{"two/old", "two/new"}})
+	c.GuidePaths = map[string]string{"two": "/docs/two", "two/old": "/docs/two/old", "two/new": "/docs/two/new"}
+	s := site.New(c)
+	for path, parts := range map[string]bool{
+		"/docs": false, "/docs/guide/one": false, "/docs/two": true, "/docs/two/old": true, "/docs/two/new": true, "/docs/index": false,
+	} {
+		page := sitetest.Read(t, path, get(t, s, path).Body.String())
+		var current, listed []string
+		for _, n := range page.Nodes {
+			if n.Data != "a" || !slices.ContainsFunc(slices.Collect(n.Ancestors()), func(p *html.Node) bool { return sitetest.Attribute(p, "class") == "pages" }) {
+				continue
+			}
+			if link := sitetest.Attribute(n, "href"); strings.HasPrefix(link, "/docs/two/") {
+				listed = append(listed, n.FirstChild.Data)
+			}
+			if sitetest.Attribute(n, "aria-current") == "page" {
+				current = append(current, sitetest.Attribute(n, "href"))
+			}
+		}
+		if !slices.Equal(current, []string{path}) {
+			t.Errorf("the current pages of %s are %q", path, current)
+		}
+		if want := []string{"Old", "New"}; parts && !slices.Equal(listed, want) || !parts && len(listed) > 0 {
+			t.Errorf("%s lists the parts %q", path, listed)
 		}
 	}
 }

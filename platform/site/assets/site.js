@@ -1,5 +1,5 @@
-// What the samples of all pages can do: show the reader's key, be copied, and be seen in the
-// language that he chose. It runs before the page is shown, so that nothing moves.
+// What all pages can do: samples show the reader's key, are copied, and are seen in the language that the reader chose;
+// lists of pages and of contents show where the reader is. It runs before the page is shown, so that nothing moves.
 "use strict";
 
 // stored reads and writes a value of the browser, which may have forbidden that.
@@ -87,6 +87,44 @@ function showKey(key) {
   document.querySelector(".key").classList.toggle("known", key !== "");
 }
 
+// reveal scrolls a list, and nothing else, so that one of its links is in its middle, unless it is in sight.
+function reveal(list, link) {
+  const frame = list.getBoundingClientRect();
+  const { top, bottom } = link.getBoundingClientRect();
+  if (top < frame.top || bottom > frame.bottom) list.scrollTop += (top + bottom - frame.top - frame.bottom) / 2;
+}
+
+// followReader marks the link to the section that is being read: the last whose heading has been passed or, at the end
+// of the page, the last that is in sight.
+function followReader() {
+  const list = document.querySelector("nav.contents");
+  const sections = [...(list?.querySelectorAll("a") ?? [])]
+    .map((link) => ({ link, heading: document.getElementById(decodeURIComponent(link.hash.slice(1))) }))
+    .filter(({ heading }) => heading);
+  if (sections.length === 0) return;
+  let marked;
+  const mark = () => {
+    const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 2 && scrollY > 0;
+    const line = atEnd ? innerHeight : 120;
+    const now = sections.findLast(({ heading }) => heading.getBoundingClientRect().top < line)?.link;
+    if (now === marked) return;
+    marked?.removeAttribute("aria-current");
+    now?.setAttribute("aria-current", "location");
+    if (now) reveal(list, now);
+    marked = now;
+  };
+  let asked = false;
+  addEventListener("scroll", () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      mark();
+    });
+  }, { passive: true });
+  mark();
+}
+
 document.addEventListener("click", ({ target }) => {
   if (target.matches(".copy")) copy(target, sampleOf);
   else if (target.matches(".markdown")) copy(target, markdownOf);
@@ -104,6 +142,10 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("DOMContentLoaded", () => {
   choose(stored("localStorage", "language"));
+  const pages = document.querySelector("nav.pages");
+  const current = pages?.querySelector("[aria-current]");
+  if (current) reveal(pages, current);
+  followReader();
   const box = document.querySelector(".key");
   const input = box.querySelector("input");
   const fault = box.querySelector("[role=status]");

@@ -300,6 +300,33 @@ async function checkSkip(page) {
   check("the address stays", new URL(page.url()).hash !== "#reference", page.url());
 }
 
+// checkNavigation verifies that the list of pages shows the current page on every guide, that the contents follow the
+// reader, and that the header with the search stays.
+async function checkNavigation(page) {
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await visit(page, "/docs");
+  const paths = await page.locator("nav.pages a").evaluateAll((all) => all.map((a) => a.pathname).filter((path) => !path.includes("/reference/")));
+  for (const path of paths) {
+    await visit(page, path);
+    const list = page.locator("nav.pages");
+    const current = await list.locator("[aria-current=page]").boundingBox();
+    const frame = await list.boundingBox();
+    check(`${path}: the list shows the current page`, current && current.y >= frame.y && current.y + current.height <= frame.y + frame.height, [current, frame]);
+  }
+  await visit(page, "/docs/guide/webhooks");
+  for (const id of ["receive", "failures"]) {
+    await page.evaluate((id) => document.getElementById(id).scrollIntoView(), id);
+    await page.locator(`nav.contents a[href='#${id}'][aria-current=location]`).waitFor();
+    const [top, heading] = await page.evaluate((id) => [document.querySelector(".search"), document.getElementById(id)].map((part) => part.getBoundingClientRect().top), id);
+    check(`${id}: the header stays above the heading`, top >= 0 && top < 56 && heading > 56, [top, heading]);
+  }
+  await page.setViewportSize(phone);
+  await page.evaluate(() => scrollTo(0, 2000));
+  const top = await page.evaluate(() => document.querySelector(".search").getBoundingClientRect().top);
+  check("the search stays on a phone", top >= 0 && top < 56, top);
+  await page.setViewportSize(desk);
+}
+
 // checkPhone has the list of guides closed at the top on a phone.
 async function checkPhone(page) {
   await page.setViewportSize(phone);
@@ -422,6 +449,7 @@ async function checkPages() {
   const page = await opened();
   await checkGuides(page);
   await checkSamples(page);
+  await checkNavigation(page);
   await checkPhone(page);
   await checkWithoutScript();
   await checkOwnKey(page);
