@@ -73,6 +73,7 @@ func day(year int, month time.Month, day int) time.Time {
 var searchWords = map[string]string{
 	"clients.update":  "archive, offboard, deactivate, delete a client",
 	"users.create":    "add a user",
+	"users.list":      "list all users, high risk users",
 	"users.update":    "deactivate, reactivate, offboard, delete, remove a user",
 	"users.find":      "filter, search users by email",
 	"training.assign": "assign a course, enrol",

@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// entry is a result of the search: a section of a guide, an operation, a parameter or a field.
+// entry is a result of the search: a section of a guide, a change, an operation, a parameter or a field.
 type entry struct {
 	Title string `json:"title"`
-	// Place is what contains it: the guide, or the operation.
+	// Place is what contains it: the guide, the changelog or the operation.
 	Place string `json:"place"`
 	Path  string `json:"path"`
 	Text  string `json:"text"`
@@ -24,8 +24,9 @@ type entry struct {
 	more   int     // the number of other operations with the parameter or field
 }
 
-// addSearchIndex adds the index of the search, all entries as JSON, and sets b.Assets.Index to its path. A section of a
-// guide is left out if a part of the guide has one with its id. A guide with parts, and its parts, weigh less.
+// addSearchIndex adds the index of the search, all entries as JSON, and sets b.Assets.Index to its path. It contains the
+// sections of guides, the changes, and the operations with their parameters and fields. is left out if a part of the guide has one with its id. Sections weigh less
+// than guides; a guide with parts, and its parts, less than both.
 func (b *builder) addSearchIndex() error {
 	var list []*entry
 	inParts := map[string]bool{} // the names of guides with parts, and name#id of the parts' sections
@@ -46,12 +47,16 @@ func (b *builder) addSearchIndex() error {
 			if s.ID != "" && inParts[g.Name+"#"+s.ID] {
 				continue
 			}
-			path := g.Path
+			path, weight := g.Path, weight
 			if s.ID != "" {
 				path += "#" + s.ID
+				weight = min(weight, 1.5)
 			}
 			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: indexText(s.Text), Words: s.Words, Weight: weight})
 		}
+	}
+	for _, c := range b.Config.Changes {
+		list = append(list, c.entry())
 	}
 	for i, r := range b.References {
 		list = append(list, b.entriesOf(r, 1/float64(i+1))...) // the preferred version weighs most
@@ -67,6 +72,18 @@ func (b *builder) addSearchIndex() error {
 	b.Assets.Index = "/docs/search-" + hashOf(text) + ".json"
 	b.pages[b.Assets.Index] = newContent("application/json", immutable, text)
 	return nil
+}
+
+// entry returns the entry of a change, which lists the operations that it added.
+func (c Change) entry() *entry {
+	text := []string{c.Text}
+	for _, o := range c.Operations {
+		text = append(text, o.Summary)
+	}
+	return &entry{
+		Title: c.Title, Place: "Changelog", Path: changelogPath + "#" + c.ID, Text: indexText(strings.Join(text, "\n")),
+		Words: "what is new, changes, added", Weight: 2,
+	}
 }
 
 // indexText returns a text on one line, with BASE for the address of samples and stand-ins for their keys, because the

@@ -232,11 +232,13 @@ func index(t *testing.T, s http.Handler) (list []entry) {
 	return list
 }
 
-// TestSearch: the index has the sections of guides, and the operations with their parameters
+// TestSearch: the index has the sections of guides, the changes, and the operations with their parameters
 // and fields, each once.
 func TestSearch(t *testing.T) {
 	t.Parallel()
-	s := site.New(config(t, twoGuides))
+	c := config(t, twoGuides)
+	c.Changes = []site.Change{{ID: "release-9.1", Title: "Release 9.1", Text: "More", Operations: []site.Operation{{Summary: "Read a thing"}}}}
+	s := site.New(c)
 	var got []string
 	for _, e := range index(t, s) {
 		got = append(got, strings.Join([]string{e.Title, e.Place, e.Path, e.Text}, "|"))
@@ -247,6 +249,7 @@ func TestSearch(t *testing.T) {
 		"Another|One|/docs/guide/one#another|It goes on. curl \"$X\" # <so>",
 		"Two|Two|/docs/guide/two|Second.",
 		"More|Two|/docs/guide/two#more|",
+		"Release 9.1|Changelog|/docs/changelog#release-9.1|More Read a thing",
 		"Update a thing|PATCH /v9/things/{thing_id}|/docs/reference/v9#tag/small_things/things-update|",
 		"thing_id|Parameter of PATCH /v9/things/{thing_id} and 1 more|/docs/reference/v9#tag/small_things/things-update|",
 		"size_mm|Field of PATCH /v9/things/{thing_id}|/docs/reference/v9#tag/small_things/things-update|",
@@ -284,7 +287,7 @@ func TestSearchWords(t *testing.T) {
 		got = append(got, fmt.Sprint(e.Path, "|", e.Text, "|", e.Words, "|", e.Weight))
 	}
 	want := []string{
-		"/docs/guide/one|At BASE, with YOUR_API_KEY.|unity|2", "/docs/guide/one#a-part|echo 1; PHP|piece, slice|2",
+		"/docs/guide/one|At BASE, with YOUR_API_KEY.|unity|2", "/docs/guide/one#a-part|echo 1; PHP|piece, slice|1.5",
 		"/docs/guide/two|Second.||0.2", "/docs/guide/two#all|||0.2", "/docs/guide/two/old|Parts.||0.2",
 		"/docs/guide/two/old#get-old|Gone.||0.2", "/docs/reference/v9#tag/small_things/things-update||change|2.5",
 	}

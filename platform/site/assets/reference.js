@@ -27,7 +27,7 @@ async function start() {
     generateOperationSlug: ({ operationId }) => anchorOf(operationId),
     withDefaultFonts: false, telemetry: false, persistAuth: false,
     agent: { disabled: true }, mcp: { disabled: true }, hideClientButton: true, showDeveloperTools: "never",
-    documentDownloadType: "direct", hideDarkModeToggle: true, hideModels: true,
+    documentDownloadType: "direct", hideDarkModeToggle: true, hideModels: true, hideSearch: true,
     orderSchemaPropertiesBy: "preserve", orderRequiredPropertiesFirst: false,
     showOperationId: true, setPageTitle: ({ title }) => `${title} · Partner API`,
     localization: { translations: { navigation: { showAllEndpoints: "Show More: {name}" } } },

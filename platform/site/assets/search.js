@@ -11,7 +11,7 @@ const alike = 3; // of which one title
 const few = 3; // results, to which others are added
 
 // Words that say nothing of what is looked for.
-const empty = new Set("how to get an a the of with for is do does i my can what in on and or it".split(" "));
+const empty = new Set("how to get an a the of with for is are s was do does i my can what which in on and or it".split(" "));
 
 // stemOf is a word without its ending. The name of a field stays as it is.
 function stemOf(word) {
@@ -19,9 +19,12 @@ function stemOf(word) {
   return /^\p{L}+$/u.test(term) ? term.replace(/(?<=...)(at(ion|e|or)s?|ions?|ings?|ers?|ed|es|s|e)$/u, "") : term;
 }
 
+// aWord matches a word, the name of a field, or a number such as that of a release, 2.4.
+const aWord = /\p{N}+(?:\.\p{N}+)+|[\p{L}\p{N}_]+/gu;
+
 // wordsOf splits a text. The name of a field is a word, and so are its parts, with all that are one word in it.
 function wordsOf(text) {
-  const words = text.match(/[\p{L}\p{N}_]+/gu) ?? [];
+  const words = text.match(aWord) ?? [];
   return words.flatMap((word) => (word.includes("_") ? [word, ...word.split("_").filter(Boolean)] : [word]));
 }
 
@@ -93,9 +96,9 @@ function itemOf(result) {
 // resultsOf finds words. What has them as its name, and the operations at a path, come first.
 function resultsOf(search, text) {
   const pathOf = (place) => place.replace(/^[A-Z]+ /i, "");
-  const named = ({ title, place, weight }) => (title === text && weight >= 2) || (text.includes("/") && pathOf(place) === pathOf(text));
+  const named = ({ title, place, weight }) => (title === text && weight >= 1.5) || (text.includes("/") && pathOf(place) === pathOf(text));
   // Whoever looks for a field looks for that one, not for its parts.
-  const all = text.match(/[\p{L}\p{N}_]+/gu) ?? [];
+  const all = text.match(aWord) ?? [];
   const telling = all.filter((word) => !empty.has(word.toLowerCase()));
   const found = new Map();
   for (const [combineWith, mistaken] of ways) {
@@ -161,8 +164,11 @@ input.addEventListener("focus", () => {
 input.addEventListener("input", show);
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+  const held = event.ctrlKey || event.metaKey;
+  const slash = event.key === "/" && !typing && !held;
+  if (!event.altKey && (slash || (held && event.key.toLowerCase() === "k"))) {
     event.preventDefault();
     input.focus();
+    input.select();
   }
 });

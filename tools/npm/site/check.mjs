@@ -212,18 +212,27 @@ async function checkWidths(page, path) {
   await page.setViewportSize(desk);
 }
 
-// checkSearch looks for words as a reader does, with the keyboard.
+// resultsOf returns the paths of the results for words.
+async function resultsOf(page, text) {
+  await page.keyboard.press("Escape");
+  await page.locator("#search-words").fill("");
+  await page.locator("#search-words").fill(text);
+  await page.locator("[data-found] [role=status]").filter({ hasText: /result|found/ }).waitFor();
+  return page.locator("[data-found] a").evaluateAll((links) => links.map((a) => a.getAttribute("href")));
+}
+
+// checkSearch looks for words as a reader does, with the keyboard. queries.tsv lists those whose first result matters.
 async function checkSearch(page) {
   await visit(page, "/docs/guide/start");
   for (const [text, wanted] of Object.entries(words)) {
     const [path, most] = [wanted].flat();
-    await page.keyboard.press("Escape");
-    await page.locator("#search-words").fill("");
-    await page.locator("#search-words").fill(text);
-    const status = page.locator("[data-found] [role=status]");
-    await status.filter({ hasText: /result|found/ }).waitFor();
-    const found = await page.locator("[data-found] a").evaluateAll((links) => links.map((a) => a.getAttribute("href")));
+    const found = await resultsOf(page, text);
     check(`search: ${text}`, found.slice(0, most).some((at) => at.startsWith(path)), found);
+  }
+  const queries = (await readFile(new URL("queries.tsv", import.meta.url), "utf8")).split("\n").filter((line) => line && !line.startsWith("#"));
+  for (const [text, pattern] of queries.map((line) => line.split("\t"))) {
+    const found = await resultsOf(page, text);
+    check(`search: ${text}: the first result matches ${pattern}`, new RegExp(pattern).test(found[0]), found.slice(0, 4));
   }
   await accessible(page, "body");
 
@@ -236,6 +245,23 @@ async function checkSearch(page) {
   await page.goBack();
   await page.locator("#search-words").fill("zzqxv");
   await page.locator("[data-found] [role=status]").filter({ hasText: "Nothing found" }).waitFor();
+}
+
+// checkSearchKeys verifies that / and Ctrl K open the search on all pages, and that the reference has no other search.
+async function checkSearchKeys(page) {
+  for (const path of ["/", "/docs/guide/start", "/docs/reference/v2"]) {
+    for (const keys of ["/", "Control+k", "Meta+k"]) {
+      await visit(page, "about:blank");
+      await visit(page, path);
+      if (path.includes("/reference/")) await page.locator("#reference h1").waitFor();
+      check(`${path}: the field shows the key`, await page.locator(".search kbd").isVisible());
+      await page.keyboard.press(keys);
+      await page.waitForTimeout(0);
+      const focused = await page.evaluate(() => document.activeElement.id);
+      check(`${path}: ${keys} opens the search`, focused === "search-words", focused);
+      check(`${path}: there is one search`, (await page.locator("[role=search]:visible, [role=dialog]:visible, .scalar-app input[type=search]:visible").count()) === 1);
+    }
+  }
 }
 
 // checkSamples tries what scripts add to samples.
@@ -455,6 +481,7 @@ async function checkPages() {
   await checkOwnKey(page);
   await checkSkip(page);
   await checkSearch(page);
+  await checkSearchKeys(page);
   await checkOldLinks(page);
   await checkKey(page);
   await checkAnnouncement(page);
