@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,8 +32,8 @@ type written struct {
 }
 
 // fieldRow is a field of v1, what it is made of in v2 or becomes there, separated by commas,
-// and how (decisions 11.7): same, renamed, converted, computed or given up, and after a
-// colon what that leaves open. v1 is empty for a parameter of v2 that v1 does without.
+// and how (decisions 11.7): same, other default, renamed, converted, computed or given up, and
+// after a colon what that leaves open. v1 is empty for a parameter of v2 that v1 does without.
 type fieldRow struct{ v1, v2, how string }
 
 // writtenPages reads the pages: what is written of each route, by its heading, and the
@@ -107,8 +108,12 @@ func headingOf(r *route) string { return r.Method + " /v1" + op.Braced(r.Path) }
 
 // limitUpTo is the row of a list's limit.
 func limitUpTo(most int, usual string) fieldRow {
-	return fieldRow{"limit", "limit", fmt.Sprintf("same: v1: 1 to %d, %s where left out, others moved to the bound; "+
-		"v2: 1 to %d, %d where left out, others 400", most, usual, maxLimit, defaultLimit)}
+	kind := "other default"
+	if usual == strconv.Itoa(defaultLimit) {
+		kind = "same"
+	}
+	return fieldRow{"limit", "limit", fmt.Sprintf("%s: v1: 1 to %d, %s where left out, others moved to the bound; "+
+		"v2: 1 to %d, %d where left out, others 400", kind, most, usual, maxLimit, defaultLimit)}
 }
 
 // offset is the row of a list's offset.
@@ -147,6 +152,7 @@ func TestTable(t *testing.T) {
 			checkRows(t, rows.request, inputNames(r.input), inputNames(r.Successor.Input()))
 			checkInputs(t, r, rows.request)
 			checkRules(t, r, rows.request)
+			checkDefaults(t, r, rows.request)
 		})
 		t.Run(r.ID+" answer", func(t *testing.T) {
 			checkRows(t, answerRows(r, rows.answer), jsonPaths(r.output),
@@ -196,6 +202,8 @@ func (r fieldRow) fits() bool {
 	switch kind, text, _ := strings.Cut(r.how, ": "); kind {
 	case "same":
 		return r.v1 == r.v2
+	case "other default":
+		return r.v1 == r.v2 && text != ""
 	case "renamed":
 		return r.v1 != r.v2 && r.v2 != ""
 	case "converted", "computed":
@@ -236,10 +244,36 @@ func checkRules(t *testing.T, r *route, rows []fieldRow) {
 	for name, rules := range rulesIn(r.input.Body) {
 		row := rows[slices.IndexFunc(rows, func(row fieldRow) bool { return row.v1 == name })]
 		how, _, _ := strings.Cut(row.how, ":")
-		if want := enforced[row.v2]; (how == "same" || how == "renamed") && rules != want {
+		if want := enforced[row.v2]; (how == "same" || how == "other default" || how == "renamed") && rules != want {
 			t.Errorf("%s has the rules %q in v1's document, and %q in v2", name, rules, want)
 		}
 	}
+}
+
+// checkDefaults verifies that the rows of parameters with another default in v2, and no other rows, say so. That of limit
+// is checkInputs'.
+func checkDefaults(t *testing.T, r *route, rows []fieldRow) {
+	t.Helper()
+	for _, row := range rows {
+		v1, inV1 := defaultOf(r.input, row.v1)
+		v2, inV2 := defaultOf(r.Successor.Input(), row.v2)
+		if row.v1 == "limit" || !inV1 || !inV2 {
+			continue
+		}
+		want := fmt.Sprintf("other default: `%s` in v1, `%s` in v2", v1, v2)
+		if v1 != v2 && row.how != want || v1 == v2 && strings.HasPrefix(row.how, "other default") {
+			t.Errorf("%s: got the row %q; the defaults are %q in v1 and %q in v2", row.v1, row.how, v1, v2)
+		}
+	}
+}
+
+// defaultOf returns the default of a parameter in the query, empty if it has none, and whether the parameter exists.
+func defaultOf(in *op.Input, name string) (value string, ok bool) {
+	i := slices.IndexFunc(in.Query, func(p op.Param) bool { return p.Name == name })
+	if i < 0 {
+		return "", false
+	}
+	return in.Query[i].Tag.Get("default"), true
 }
 
 // rulesIn are the rules of a body's members: their length and form. Whether one may be left

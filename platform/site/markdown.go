@@ -122,8 +122,9 @@ func (m *markdown) render(source []byte) (p parsed, err error) {
 	if err := m.goldmark.Renderer().Render(&out, source, doc); err != nil {
 		return p, err
 	}
+	body := strings.ReplaceAll(out.String(), "<td>other default: ", `<td><strong class="differs">other default</strong>: `)
 	breakAtSlashes := func(operation string) string { return strings.ReplaceAll(operation, "/", "/<wbr>") }
-	p.Body = template.HTML(linkedOperations.ReplaceAllStringFunc(out.String(), breakAtSlashes))
+	p.Body = template.HTML(linkedOperations.ReplaceAllStringFunc(body, breakAtSlashes))
 	return p, nil
 }
 

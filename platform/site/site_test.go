@@ -69,6 +69,18 @@ func TestGuide(t *testing.T) {
 	}
 }
 
+// TestOtherDefaults verifies that a table shows in color where a parameter has another default.
+func TestOtherDefaults(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, fstest.MapFS{
+		"one.md": {Data: []byte("# One\n\nFirst.\n\n| request | how |\n|---|---|\n| `status` | other default: `active` in v1 |\n| `q` | same |\n")}, "two.md": twoGuides["two.md"],
+	}))
+	page := get(t, s, "/docs/guide/one").Body.String()
+	if want := `<td><strong class="differs">other default</strong>: <code>active</code> in v1</td>`; !strings.Contains(page, want) || strings.Count(page, "differs") != 1 {
+		t.Errorf("the page has no %s:\n%s", want, page)
+	}
+}
+
 // TestTabs: programs that follow one another are tabs, each with what it prints. One alone is not, nor are commands.
 func TestTabs(t *testing.T) {
 	t.Parallel()
