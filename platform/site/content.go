@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,19 +102,22 @@ func hashOf(body []byte) string {
 }
 
 // body returns the ETag of the body for a request, and a function that returns the parts of the body, in gzip if the
-// caller accepts it. A body made from a source has the request's base address, and is not in gzip beyond the limit of
-// compressions.
+// caller accepts it.
 func (c *content) body(
-	d *Documents, state servedState, r *http.Request,
+	r *http.Request, state servedState, v values,
 ) (etag string, encode func() (body [][]byte, gzipped bool)) {
 	accepted := acceptsGzip(r.Header.Get("Accept-Encoding"))
 	if c.source != nil {
-		base := d.BaseOf(r)
 		if strings.HasPrefix(c.contentType, "text/html") {
-			base = template.HTMLEscapeString(base)
+			v.base = template.HTMLEscapeString(v.base)
 		}
 		e := c.editionOf(state)
-		return e.etag(base), func() ([][]byte, bool) { return e.body(d, base, accepted) }
+		return e.etag(v), func() ([][]byte, bool) {
+			if accepted {
+				return e.gzipped(v), true
+			}
+			return e.plain(v), false
+		}
 	}
 	return c.etag, func() ([][]byte, bool) {
 		if accepted {
@@ -124,8 +128,8 @@ func (c *content) body(
 }
 
 // serve writes the content with a status. If the status is 200, it sets the ETag, and answers 304 if the caller has it.
-func (c *content) serve(d *Documents, state servedState, w http.ResponseWriter, r *http.Request, status int) {
-	etag, encode := c.body(d, state, r)
+func (c *content) serve(w http.ResponseWriter, r *http.Request, status int, state servedState, v values) {
+	etag, encode := c.body(r, state, v)
 	headers := w.Header()
 	if c.policy != "" {
 		headers.Set("Content-Security-Policy", c.policy)
@@ -225,12 +229,15 @@ func (b *builder) addAssets() (a assets, err error) {
 		extension := path.Ext(name)
 		*file.path = "/docs/assets/" + strings.TrimSuffix(name, extension) + "." + hashOf(body) + extension
 		if !packed {
-			body = compress(body)
+			body = compress(comments.ReplaceAll(body, nil))
 		}
 		b.pages[*file.path] = compressedContent(file.contentType, immutable, body)
 	}
 	return a, nil
 }
+
+// comments matches those of styles, and those of scripts on lines of their own, which readers are not sent.
+var comments = regexp.MustCompile(`(?m)^\s*//.*\n|(?s)/\*.*?\*/\s*`)
 
 // script is the content type of scripts.
 const script = "text/javascript; charset=utf-8"

@@ -2,6 +2,10 @@ package site
 
 import (
 	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -11,21 +15,11 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"partnerapi/domain"
 )
 
-const (
-	// keptAddresses is the number of addresses of the service for which a document's compressed body is cached.
-	keptAddresses = 8
-	// compressedAMinute limits the compressions in a minute, for addresses that are not in the cache. Callers who
-	// invent more addresses get documents uncompressed.
-	compressedAMinute = 20
-)
-
-// Documents serves texts that contain the service's address. A document is compressed once per address. The number of
-// cached addresses, and of compressions per minute, is limited, because callers may invent addresses.
+// Documents serves texts that contain the service's address. A document is compressed once, in pieces between the places
+// of the address, so that callers who invent addresses cause no compression.
 type Documents struct {
 	// PublicURL is the public address of the service, without a trailing slash. If it is empty, documents contain the
 	// address of the request's Host, or Address if the Host is invalid.
@@ -34,10 +28,6 @@ type Documents struct {
 	SupportURL string
 	// Clock is the clock; nil is the machine's.
 	Clock domain.Clock
-
-	mu         sync.Mutex
-	minute     time.Duration // the end of the current minute, by Elapsed
-	compressed int           // the number of compressions in this minute
 }
 
 // Handler serves a document, whose source has SampleBase as the service's address. The first request encodes it. An
@@ -61,7 +51,7 @@ func (d *Documents) handler(contentType string, encode func() ([]byte, error), d
 		return newContent(contentType, revalidated, source)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		made().serve(d, servedState{demo: true, days: days()}, w, r, http.StatusOK)
+		made().serve(w, r, http.StatusOK, servedState{demo: true, days: days()}, values{base: d.BaseOf(r)})
 	})
 }
 
@@ -94,20 +84,6 @@ func (d *Documents) clock() domain.Clock {
 	return d.Clock
 }
 
-// mayCompress reports whether this minute's limit allows another compression, and counts it.
-func (d *Documents) mayCompress() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if elapsed := d.clock().Elapsed(); elapsed >= d.minute {
-		d.minute, d.compressed = elapsed+time.Minute, 0
-	}
-	if d.compressed == compressedAMinute {
-		return false
-	}
-	d.compressed++
-	return true
-}
-
 // hosts matches a valid Host: a name or an IP address, with an optional port.
 var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
@@ -125,13 +101,38 @@ func (d *Documents) BaseOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// edition is a content for one servedState.
+// values replace requestMarks in a content, and may differ at each request.
+type values struct {
+	base    string // the address of the service
+	nearest string // the link to the nearest page, as HTML
+}
+
+// nearestMark is the placeholder of the link to the nearest page in the source of the page for unknown paths.
+const nearestMark = "<!-- nearest -->"
+
+// requestMarks matches the placeholders of values.
+var requestMarks = regexp.MustCompile(regexp.QuoteMeta(SampleBase) + "|" + nearestMark)
+
+// of returns the value in place of a mark.
+func (v values) of(mark string) string {
+	if mark == nearestMark {
+		return v.nearest
+	}
+	return v.base
+}
+
+// edition is a content for one servedState, in pieces.
 type edition struct {
 	served servedState
-	parts  [][]byte // the uncompressed body without the service's address, which stands between each two
+	pieces []piece
 	hash   string
-	// compressed holds the gzipped bodies by address.
-	compressed *lru.Cache[string, []byte]
+}
+
+// piece is a part of a content, with the mark that precedes it; empty for the first. deflated is the text in blocks of
+// DEFLATE that end with a byte, and refer to no other piece.
+type piece struct {
+	mark           string
+	text, deflated []byte
 }
 
 // editionOf returns the edition for a state. It keeps only the edition for the last state.
@@ -139,48 +140,76 @@ func (c *content) editionOf(s servedState) *edition {
 	if last := c.last.Load(); last != nil && last.served == s {
 		return last
 	}
-	text := s.fill(c.source, SampleBase) // the address stays SampleBase, at which it is split
-	cache, err := lru.New[string, []byte](keptAddresses)
-	if err != nil {
-		panic(err) // the size is a constant
-	}
-	made := &edition{served: s, parts: bytes.Split(text, []byte(SampleBase)), hash: hashOf(text), compressed: cache}
+	text := s.fill(c.source, SampleBase) // the address stays SampleBase, which is a mark
+	made := &edition{served: s, hash: hashOf(text), pieces: piecesOf(text)}
 	c.last.Store(made)
 	return made
 }
 
-// etag returns the ETag of the body for an address.
-func (e *edition) etag(base string) string { return etagOf(hashOf([]byte(e.hash + base))) }
-
-// body returns the body for an address. It is compressed if accepted is true and the limit of compressions allows it.
-// Otherwise it is made of the edition's own parts, so that invented addresses cost no copies.
-func (e *edition) body(d *Documents, base string, accepted bool) (body [][]byte, gzipped bool) {
-	if accepted {
-		if packed := e.compressedFor(d, base); packed != nil {
-			return [][]byte{packed}, true
-		}
+// piecesOf splits a text at its requestMarks, and compresses the pieces.
+func piecesOf(text []byte) (list []piece) {
+	w, err := flate.NewWriter(nil, flate.BestCompression)
+	if err != nil {
+		panic(err) // the level is a constant
 	}
-	address, body := []byte(base), make([][]byte, 0, 2*len(e.parts)-1)
-	for i, part := range e.parts {
-		if i > 0 {
-			body = append(body, address)
+	add := func(mark string, text []byte) {
+		var out bytes.Buffer
+		w.Reset(&out)
+		_, err := w.Write(text)
+		if err = errors.Join(err, w.Flush()); err != nil {
+			panic(err) // a buffer takes everything
 		}
-		body = append(body, part)
+		list = append(list, piece{mark, text, out.Bytes()})
 	}
-	return body, false
+	mark, from := "", 0
+	for _, at := range requestMarks.FindAllIndex(text, -1) {
+		add(mark, text[from:at[0]])
+		mark, from = string(text[at[0]:at[1]]), at[1]
+	}
+	add(mark, text[from:])
+	return list
 }
 
-// compressedFor returns the compressed body for an address; nil if it is not cached and this minute's limit is reached.
-func (e *edition) compressedFor(d *Documents, base string) []byte {
-	if packed, ok := e.compressed.Get(base); ok {
-		return packed
+// etag returns the ETag of the body with values.
+func (e *edition) etag(v values) string {
+	return etagOf(hashOf([]byte(e.hash + v.base + "\x00" + v.nearest)))
+}
+
+// plain returns the body with values, in parts that are not copied.
+func (e *edition) plain(v values) (body [][]byte) {
+	for _, p := range e.pieces {
+		if p.mark != "" {
+			body = append(body, []byte(v.of(p.mark)))
+		}
+		body = append(body, p.text)
 	}
-	if !d.mayCompress() {
-		return nil
+	return body
+}
+
+// gzipHeader begins a gzip file without a name and a time (RFC 1952).
+var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+
+// gzipped returns the body with values in gzip, in parts. The pieces are as they were compressed; values stand between
+// them in stored blocks (RFC 1951, section 3.2.4), of at most 65,535 bytes.
+func (e *edition) gzipped(v values) [][]byte {
+	body, sum, size := [][]byte{gzipHeader}, uint32(0), 0
+	stored := map[string][]byte{}
+	for _, p := range e.pieces {
+		if p.mark != "" {
+			value := v.of(p.mark)
+			if stored[p.mark] == nil {
+				n := uint16(len(value))
+				block := binary.LittleEndian.AppendUint16([]byte{0}, n)
+				stored[p.mark] = append(binary.LittleEndian.AppendUint16(block, ^n), value...)
+			}
+			body = append(body, stored[p.mark])
+			sum, size = crc32.Update(sum, crc32.IEEETable, []byte(value)), size+len(value)
+		}
+		body = append(body, p.deflated)
+		sum, size = crc32.Update(sum, crc32.IEEETable, p.text), size+len(p.text)
 	}
-	packed := compress(bytes.Join(e.parts, []byte(base)))
-	e.compressed.Add(base, packed)
-	return packed
+	end := binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0xff, 0xff}, sum) // after the last block, which is empty
+	return append(body, binary.LittleEndian.AppendUint32(end, uint32(size)))
 }
 
 // servedState holds the values in pages that depend on the service, other than its address. It does not depend on the
@@ -231,7 +260,7 @@ var dates = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 func daysSinceSample(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
 
 // sampleMarks matches the placeholders in sources, other than dates.
-var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + regexp.QuoteMeta(SampleBase))
+var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + requestMarks.String())
 
 // fill replaces the placeholders of a source: SampleBase by base, noticeMark by the notice and, outside a
 // demonstration, the demonstration's keys by stand-ins. It also shifts the dates of samples.

@@ -1,6 +1,5 @@
 // Package site serves the pages for people: / and /docs, with the guides and the reference of every version (decisions
-// 12.2). All pages are rendered at the first request and cached compressed; pages that contain the service's address
-// are cached for a few addresses. Requests need no API key, and no rate limit applies to them. Pages load nothing from
+// 12.2). All pages are rendered at the first request, and each is compressed once. Requests need no API key, and no rate limit applies to them. Pages load nothing from
 // other hosts.
 package site
 
@@ -122,7 +121,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	path, state := r.URL.Path, servedState{demo: s.config.Demo}
+	path, state, v := r.URL.Path, servedState{demo: s.config.Demo}, values{base: s.config.BaseOf(r)}
 	if s.config.Notice.Text != nil {
 		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
 	}
@@ -130,14 +129,14 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if found.shiftsDates {
 			state.days = daysSinceSample(s.config.clock().Now())
 		}
-		found.serve(s.config.Documents, state, w, r, http.StatusOK)
+		found.serve(w, r, http.StatusOK, state, v)
 		return
 	}
 	if to := s.redirectTarget(path, pages); to != notFoundPage {
 		http.Redirect(w, r, s.config.Root()+to, http.StatusMovedPermanently)
 		return
 	}
-	pages[notFoundPage].serve(s.config.Documents, state, w, r, http.StatusNotFound)
+	pages[notFoundPage].serve(w, r, http.StatusNotFound, state, v)
 }
 
 // redirectTarget returns path without trailing slashes if that is a page, or else the new path of a page that moved, or

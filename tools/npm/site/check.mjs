@@ -7,7 +7,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
 
 const browserPath = [process.env.CHROMIUM, "/usr/bin/chromium"].find((path) => path && existsSync(path));
@@ -169,13 +168,9 @@ async function checkGuides(page) {
   for (const path of paths) {
     received = 0;
     const answer = await visit(page, path);
-    if (!(await answer.allHeaders())["content-encoding"]) {
-      // The service limits how many pages it compresses in a minute; it keeps them then.
-      const body = await answer.body();
-      received += gzipSync(body).length - body.length;
-    }
+    check(`${path}: compressed at the first request`, (await answer.allHeaders())["content-encoding"] === "gzip");
     await checkSteady(page, path);
-    check(`${path}: at most 60 kB`, received > 0 && received < 60_000, received);
+    check(`${path}: at most 40 kB with its assets`, received > 0 && received < 40_000, received);
     weights.push(received);
     paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0));
     await accessibleInBoth(page);
