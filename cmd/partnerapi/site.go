@@ -88,7 +88,7 @@ func (s *service) mountPages() error {
 	}
 	config.Documents, config.Log, config.Demo, config.Notice = s.documents, s.log, s.config.Demo, s.notice
 	pages := gin.WrapH(site.New(config))
-	for _, path := range []string{"/", "/llms.txt", "/llms-full.txt", "/docs", "/docs/*page"} {
+	for _, path := range append(site.LikelyPaths(), "/", "/llms.txt", "/llms-full.txt", "/docs", "/docs/*page") {
 		s.openPath(path, pages)
 	}
 	return nil

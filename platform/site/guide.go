@@ -65,6 +65,9 @@ func (b *builder) addGuides(list []*guide, section string) error {
 			after = list[i+1]
 		}
 		p := page{Path: g.Path, Title: g.Title, About: g.Lead, Section: section, Headings: g.Headings}
+		if section == "guides" {
+			p.Markdown = g.Path + ".md"
+		}
 		if err := b.add("guide", p, struct{ Guide, Before, After *guide }{g, before, after}); err != nil {
 			return err
 		}

@@ -66,8 +66,31 @@ type section struct{ ID, Title, Text, Words string }
 // searchWords matches the comment with search words.
 var searchWords = regexp.MustCompile(`<!-- search: (.*) -->`)
 
-// linkedOperations matches operations in links. render allows line breaks after the slashes of their paths.
-var linkedOperations = regexp.MustCompile(`"><code>[A-Z]+ /[^<]*`)
+// Text in which lines may break at a joint: operations in links, code in tables, and headings.
+var (
+	breakable = regexp.MustCompile(`"><code>[A-Z]+ /[^<]*|(?m)^<t[dh][ >].*$|<h[2-6] id="[^"]*">[^<]*`)
+	codeText  = regexp.MustCompile(`>[^<]*`)
+	joint     = regexp.MustCompile(`[/_][\w{]|\.[A-Za-z]`)
+)
+
+// withBreaks returns HTML that allows line breaks within breakable names, such as paths and fields, after their joints.
+// Without them, narrow pages break names at any letter. The address and the keys of samples stay as they are.
+func withBreaks(html string) string {
+	return breakable.ReplaceAllStringFunc(html, func(part string) string { return codeText.ReplaceAllStringFunc(part, breakJoints) })
+}
+
+// breakJoints allows line breaks in HTML without tags.
+func breakJoints(html string) string {
+	if sampleMarks.MatchString(html) {
+		return html
+	}
+	return joint.ReplaceAllStringFunc(html, func(at string) string { return at[:1] + "<wbr>" + at[1:] })
+}
+
+// withBreaksInText returns a text as HTML that allows line breaks as withBreaks does.
+func withBreaksInText(text string) template.HTML {
+	return template.HTML(breakJoints(template.HTMLEscapeString(text)))
+}
 
 // add adds the text of a block to the section. For a program it also adds the name of the language. A comment with
 // search words sets Words.
@@ -123,8 +146,7 @@ func (m *markdown) render(source []byte) (p parsed, err error) {
 		return p, err
 	}
 	body := strings.ReplaceAll(out.String(), "<td>other default: ", `<td><strong class="differs">other default</strong>: `)
-	breakAtSlashes := func(operation string) string { return strings.ReplaceAll(operation, "/", "/<wbr>") }
-	p.Body = template.HTML(linkedOperations.ReplaceAllStringFunc(body, breakAtSlashes))
+	p.Body = template.HTML(withBreaks(body))
 	return p, nil
 }
 

@@ -12,7 +12,7 @@ import (
 var templateFiles embed.FS
 
 // templates are the layout, and the templates of the contents of pages by kind.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"code": highlight}).
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"code": highlight, "breaks": withBreaksInText}).
 	ParseFS(templateFiles, "templates/*.html"))
 
 // page is what the layout needs to know of a page.
@@ -22,6 +22,8 @@ type page struct {
 	Section string
 	// Headings are the page's table of contents.
 	Headings []heading
+	// Markdown is the path of the page's Markdown; empty for none.
+	Markdown string
 	// Reference is the reference that Scalar shows on the page; nil for none.
 	Reference *reference
 }
@@ -51,6 +53,9 @@ type layout struct {
 	// Content is the rendered template of the kind of page.
 	Content template.HTML
 }
+
+// Nearest returns the placeholder of the link to the nearest page.
+func (layout) Nearest() template.HTML { return nearestMark }
 
 // Parts returns the parts of a guide if the page is the guide or one of them; else nil.
 func (l layout) Parts(whole *guide) []*guide {
@@ -102,6 +107,9 @@ func (b *builder) add(kind string, p page, data any) error {
 		return fmt.Errorf("page %s is there twice", p.Path)
 	}
 	b.pages[p.Path] = made
+	if p.Path != notFoundPage && p.Section != "operate" {
+		b.listed = append(b.listed, p)
+	}
 	return nil
 }
 

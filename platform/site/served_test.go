@@ -190,7 +190,7 @@ func TestNoticeIsInTheTitle(t *testing.T) {
 			t.Errorf("the notice is in <%s class=%q>", n.Parent.Data, class(n.Parent))
 		}
 	}
-	if want := []string{"title", "contents", "body"}; !slices.Equal(rows, want) {
+	if want := []string{"title", "contents-list", "contents", "body"}; !slices.Equal(rows, want) {
 		t.Errorf("the parts of the page are %q, want %q", rows, want)
 	}
 }

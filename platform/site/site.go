@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -86,11 +87,21 @@ type Reference struct {
 type Site struct {
 	config Config
 	pages  func() (map[string]*content, error)
+	listed []page // set by pages
 }
 
 // New returns a Site, which renders the pages at the first request.
 func New(c Config) *Site {
-	return &Site{config: c, pages: sync.OnceValues(func() (map[string]*content, error) { return build(c) })}
+	s := &Site{config: c}
+	s.pages = sync.OnceValues(func() (map[string]*content, error) {
+		b, err := build(c)
+		if err != nil {
+			return nil, err
+		}
+		s.listed = b.listed
+		return b.pages, nil
+	})
+	return s
 }
 
 // notFoundPage is the key of the page for unknown paths in the map of pages. It is not a path.
@@ -136,11 +147,33 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.config.Root()+to, http.StatusMovedPermanently)
 		return
 	}
+	v.nearest = s.nearestLink(path)
 	pages[notFoundPage].serve(w, r, http.StatusNotFound, state, v)
 }
 
-// redirectTarget returns path without trailing slashes if that is a page, or else the new path of a page that moved, or
-// notFoundPage.
+// likely maps addresses that readers try to those of the pages that they mean. A page that does not exist is skipped.
+var likely = map[string]string{
+	"/docs/api": "/docs/reference/v2", "/docs/reference": "/docs/reference/v2", "/docs/api-reference": "/docs/reference/v2",
+	"/docs/guide": "/docs", "/docs/guides": "/docs", "/docs/search": "/docs/index",
+	"/docs/quickstart": "/docs/guide/start", "/docs/getting-started": "/docs/guide/start",
+	"/docs/authentication": "/docs/guide/keys", "/docs/webhooks": "/docs/guide/webhooks", "/docs/errors": "/docs/guide/errors",
+	"/docs/releases": "/docs/changelog", "/docs/feed": "/docs/changelog.atom", "/docs/rss": "/docs/changelog.atom",
+	"/guides": "/docs", "/reference": "/docs/reference/v2", "/changelog": "/docs/changelog",
+}
+
+// LikelyPaths returns the paths that the Site redirects and that are not below /docs.
+func LikelyPaths() (paths []string) {
+	for path := range likely {
+		if !strings.HasPrefix(path, "/docs/") {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// redirectTarget returns path without trailing slashes if that is a page, or else the new path of a page that moved, the
+// page that a likely path means, or notFoundPage.
 func (s *Site) redirectTarget(path string, pages map[string]*content) string {
 	if trimmed := strings.TrimRight(path, "/"); pages[trimmed] != nil {
 		return trimmed
@@ -150,6 +183,9 @@ func (s *Site) redirectTarget(path string, pages map[string]*content) string {
 	if to := s.config.GuidePaths[name]; to != "" && isText {
 		return to + ".md"
 	} else if to != "" {
+		return to
+	}
+	if to := likely[strings.TrimRight(strings.ToLower(path), "/")]; to != "" && pages[to] != nil {
 		return to
 	}
 	// In earlier releases a reference had a page for each of its tags. For other paths name is empty, and no page's.
@@ -179,8 +215,8 @@ func setHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// build returns all pages and files by path. The page for operators is left out if there are no guides for them.
-func build(c Config) (map[string]*content, error) {
+// build returns a builder with all pages and files. The page for operators is left out if there are no guides for them.
+func build(c Config) (*builder, error) {
 	b, err := newBuilder(c)
 	if err != nil {
 		return nil, err
@@ -195,7 +231,7 @@ func build(c Config) (map[string]*content, error) {
 			errs = append(errs, b.add(template, p, nil))
 		}
 	}
-	return b.pages, errors.Join(errs...)
+	return b, errors.Join(errs...)
 }
 
 // builder renders pages. Its exported fields are the data of all templates.
@@ -208,6 +244,7 @@ type builder struct {
 	Operate    []*guide
 	References []*reference
 	pages      map[string]*content
+	listed     []page // the pages for people that partners read, but for notFoundPage
 	// operations are the links of the operations of all references, by method and path: "GET /v2/clients".
 	operations map[string]string
 	markdown   *markdown

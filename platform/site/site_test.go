@@ -52,7 +52,7 @@ func TestGuide(t *testing.T) {
 	for _, part := range []string{
 		"<h1>One</h1>", `<h2 id="a-part">A part</h2> <a class="permalink" href="#a-part" aria-label="Link to: A part">#</a>`, `<li><a href="#another">Another</a></li>`,
 		`<a href="/docs/guide/two#more">two</a>`,
-		`<a href="/docs/reference/v9#tag/big_things/things-get-one"><code>GET /<wbr>v9/<wbr>things/<wbr>{thing_id}</code></a>`,
+		`<a href="/docs/reference/v9#tag/big_things/things-get-one"><code>GET /<wbr>v9/<wbr>things/<wbr>{thing_<wbr>id}</code></a>`,
 		`<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`,
 		`<a rel="next" href="/docs/guide/two"><span>Next</span> Two</a>`, "&lt;so&gt;",
 	} {
@@ -66,6 +66,59 @@ func TestGuide(t *testing.T) {
 	list := get(t, s, "/docs").Body.String()
 	if !strings.Contains(list, "First words of it.") {
 		t.Errorf("the list does not say what the guide is about:\n%s", list)
+	}
+}
+
+// TestBreaks verifies that names in headings and tables may break after a slash, an underscore or a dot, and that samples
+// do not.
+func TestBreaks(t *testing.T) {
+	t.Parallel()
+	s := site.New(config(t, fstest.MapFS{
+		"one.md": {Data: []byte("# One\n\nIn `a_b`.\n\n## GET /v8/a_b\n\n| a | b |\n|---|---|\n| `risk.high_risk` | 1.5 of `pk_demo_all` |\n\n```sh\ncd a/b_c\n```\n")},
+		"two.md": twoGuides["two.md"],
+	}))
+	page := get(t, s, "/docs/guide/one").Body.String()
+	for _, part := range []string{
+		"<code>a_b</code>", ">GET /<wbr>v8/<wbr>a_<wbr>b</h2>", "<td><code>risk.<wbr>high_<wbr>risk</code></td>", "<td>1.5 of <code>YOUR_API_KEY</code></td>", "a/b_c",
+	} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page has no %s:\n%s", part, page)
+		}
+	}
+}
+
+// TestNotFound verifies that the page for unknown paths names the nearest page, if one is near, and that likely paths
+// lead to the pages that they mean.
+func TestNotFound(t *testing.T) {
+	t.Parallel()
+	c := config(t, fstest.MapFS{"start.md": {Data: []byte("# Start & more\n\nFirst.\n")}, "webhooks.md": {Data: []byte("# Webhooks\n\nSecond.\n")}})
+	c.Groups = []site.Group{{Title: "All", Guides: []string{"start", "webhooks"}}}
+	c.PublicURL = "https://partner.example/api"
+	s := site.New(c)
+	const start, webhooks = `<p>Did you mean <a href="/api/docs/guide/start">Start &amp; more</a>?</p>`, `<p>Did you mean <a href="/api/docs/guide/webhooks">Webhooks</a>?</p>`
+	for path, want := range map[string]string{
+		"/docs/guide/strat": start, "/docs/start": start, "/docs/guides/Start.html": start, "/docs/guide/webhoks": webhooks,
+		"/docs/guide/zzz": "", "/docs/" + strings.Repeat("start", 100): "", "/docs/<script>": "",
+	} {
+		w := get(t, s, path)
+		body := w.Body.String()
+		if got := strings.Contains(body, "Did you mean"); w.Code != http.StatusNotFound || got != (want != "") || !strings.Contains(body, want) || strings.Contains(body, "nearest -->") {
+			t.Errorf("%s: status %d, want %s:\n%s", path, w.Code, want, body)
+		}
+		if !strings.Contains(body, " data-missing ") {
+			t.Errorf("%s does not focus the search", path)
+		}
+	}
+	for path, want := range map[string]string{
+		"/docs/getting-started": "/docs/guide/start", "/docs/quickstart/": "/docs/guide/start", "/docs/guides": "/docs", "/docs/Webhooks": "/docs/guide/webhooks",
+		"/guides": "/docs",
+	} {
+		if w := get(t, s, path); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/api"+want {
+			t.Errorf("%s: status %d, to %s, want %s", path, w.Code, w.Header().Get("Location"), want)
+		}
+	}
+	if w := get(t, s, "/docs/reference"); w.Code != http.StatusNotFound { // as there is no v2
+		t.Errorf("a likely path of no page: status %d", w.Code)
 	}
 }
 
@@ -192,7 +245,7 @@ func TestTexts(t *testing.T) {
 			t.Errorf("/llms-full.txt lacks %s", g.Data)
 		}
 	}
-	if page := get(t, s, "/docs/guide/two").Body.String(); !strings.Contains(page, "This page as Markdown</a>\n<button type=\"button\" class=\"markdown") {
+	if page := get(t, s, "/docs/guide/two").Body.String(); !strings.Contains(page, "View as Markdown</a>\n<button type=\"button\" class=\"markdown") {
 		t.Errorf("the page cannot be copied as Markdown:\n%s", page)
 	}
 	list := get(t, s, "/llms.txt").Body.String()

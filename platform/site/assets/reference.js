@@ -1,5 +1,6 @@
 // Scalar's page of an OpenAPI document of this service. Nothing is asked of another host. The
-// key is the one that the reader gave to all pages, else what is typed here, which is not stored.
+// key is the one that the reader gave to all pages, else that of a demonstration, else what is typed here, which is not
+// stored.
 "use strict";
 
 // anchorOf makes the end of an operation's hash of its id, as the links of guides have it.
@@ -20,8 +21,10 @@ async function start() {
   if (hash !== location.hash) history.replaceState(null, "", hash);
 
   const input = document.getElementById("your-key");
+  const sample = place.dataset.key.startsWith("pk_") ? place.dataset.key : ""; // else it stands for a key
+  const keyOf = () => (input.checkValidity() && input.value) || sample;
   const configuration = () => ({
-    authentication: { preferredSecurityScheme: "ApiKey", securitySchemes: { ApiKey: { value: input.checkValidity() ? input.value : "" } } },
+    authentication: { preferredSecurityScheme: "ApiKey", securitySchemes: { ApiKey: { value: keyOf() } } },
     url: place.dataset.document,
     generateTagSlug: (tag) => tag.name,
     generateOperationSlug: ({ operationId }) => anchorOf(operationId),

@@ -162,6 +162,7 @@ input.addEventListener("focus", () => {
   show();
 });
 input.addEventListener("input", show);
+if ("missing" in form.dataset) input.focus({ preventScroll: true }); // on the page for unknown paths
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   const held = event.ctrlKey || event.metaKey;

@@ -263,6 +263,7 @@ async function checkSearchKeys(page) {
 async function checkSamples(page) {
   await browser.grantPermissions(["clipboard-read", "clipboard-write"]);
   await visit(page, "/docs/guide/webhooks");
+  check("the buttons that copy are visible", await page.locator(".sample .copy").first().evaluate((button) => getComputedStyle(button).opacity === "1") && (await page.locator(".markdown").boundingBox()).y < 400);
   await page.locator(".languages [role=tab]").first().focus();
   await page.keyboard.press("ArrowRight");
   await page.locator(".panel[data-language=python]").waitFor();
@@ -355,11 +356,50 @@ async function checkPhone(page) {
   await accessible(page, "body");
   const list = page.locator(".pages-list");
   check("the list of guides is closed", (await list.getAttribute("open")) === null);
+  check("the contents are folded", (await page.locator(".contents-list:visible:not([open])").count()) === 1 && (await page.locator("nav.contents:visible").count()) === 0);
   await list.locator("summary").focus();
   await page.keyboard.press("Enter");
   await list.getByRole("link", { name: "Errors", exact: true }).click();
   await page.waitForURL((url) => url.pathname === "/docs/guide/errors");
   await page.setViewportSize(desk);
+}
+
+// checkWords verifies that a phone breaks names of fields and paths only after a slash, a dot or an underscore.
+async function checkWords(page) {
+  await page.setViewportSize(phone);
+  for (const path of ["/docs/migrating/users", "/docs/guide/risk-score", "/docs/guide/delta-sync", "/docs/guide/events"]) {
+    await visit(page, path);
+    const broken = await page.evaluate(() => {
+      const found = [];
+      const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+      for (let node; (node = texts.nextNode());) {
+        if (node.parentElement.closest("pre") || !node.parentElement.closest("h1, h2, h3, td, th")) continue;
+        for (const { 0: word, index } of node.textContent.matchAll(/[^\s\u00ad-]+/g)) {
+          const range = document.createRange();
+          range.setStart(node, index);
+          range.setEnd(node, index + word.length);
+          if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(word);
+        }
+      }
+      return found;
+    });
+    check(`${path}: a phone breaks no word`, broken.length === 0, broken);
+  }
+  await page.setViewportSize(desk);
+}
+
+// checkNotFound follows the guess of the page for unknown paths, which puts the focus into the search.
+async function checkNotFound(page) {
+  const log = [];
+  const other = await browser.newPage(); // the console reports the status 404
+  other.on("pageerror", (error) => log.push(String(error)));
+  await visit(other, "/docs/guide/webhoks");
+  await other.locator("#search-words:focus").waitFor();
+  await accessible(other, "body");
+  await other.locator("main a[href='/docs/guide/webhooks']").click();
+  await other.waitForURL((url) => url.pathname === "/docs/guide/webhooks");
+  check("the page for unknown paths has no errors", log.length === 0, log);
+  await other.close();
 }
 
 // checkWithoutScript reads a page where scripts are off: tabs show all languages.
@@ -443,11 +483,17 @@ async function checkAnnouncement(page) {
   await page.setViewportSize(desk);
 }
 
-// checkKey tries a request. The key is stored nowhere, and is gone with the page.
+// checkKey tries a request with the key of the demonstration, which is filled in. A key that is typed is stored nowhere,
+// and is gone with the page.
 async function checkKey(page) {
   await visit(page, "about:blank");
   await visit(page, "/docs/reference/v2#tag/partner/partner-get");
-  await page.locator("#reference .scalar-password-input").first().fill(key);
+  const field = page.locator("#reference .scalar-password-input").first();
+  await field.waitFor({ state: "attached" });
+  check("the key of the demonstration is filled in", (await field.inputValue()) === key, await field.inputValue());
+  await field.fill("pk_typed_here");
+  await visit(page, "about:blank");
+  await visit(page, "/docs/reference/v2#tag/partner/partner-get");
   await page.getByRole("button", { name: "Test Request" }).first().click();
   const answer = page.waitForResponse((response) => response.url().endsWith("/v2/partner"));
   await page.getByRole("dialog").getByRole("button", { name: "Send" }).first().click();
@@ -460,9 +506,9 @@ async function checkKey(page) {
   });
   check("the key is not stored", !stored.includes(key) && stored.endsWith("[]"), stored);
   await page.reload();
-  await page.locator("#reference .scalar-password-input").first().waitFor();
+  await field.waitFor();
   const kept = await page.locator("#reference .scalar-password-input").first().inputValue();
-  check("the key is gone with the page", !kept.includes(key), kept);
+  check("the key is gone with the page", kept === key, kept);
 }
 
 // checkPages checks all but the operations.
@@ -472,6 +518,8 @@ async function checkPages() {
   await checkSamples(page);
   await checkNavigation(page);
   await checkPhone(page);
+  await checkWords(page);
+  await checkNotFound(page);
   await checkWithoutScript();
   await checkOwnKey(page);
   await checkSkip(page);

@@ -41,8 +41,8 @@ func aboutUpdatedSince(release op.Release) string {
 }
 
 // aboutAdditions explains additions, in a document that has some.
-const aboutAdditions = "\n\n**Additions.** An operation that is called an addition to the published interface is not in the " +
-	"interface as its owner published it. It is served and kept as all others are; another service with that interface may lack it."
+const aboutAdditions = "\n\n**Additions.** An operation with the badge Addition is not in the interface as its owner published it. " +
+	"It is served and supported like all others; another service with that interface may lack it."
 
 // aboutRetries follows about in a document with operations that accept an Idempotency-Key.
 const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST, and repeat the request safely for 24 hours."

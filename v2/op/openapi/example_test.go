@@ -52,8 +52,11 @@ const painted = `{"query": {"coats": "2"}, "body": {"zone": "hall", "colour": "r
 func TestExamplesAreShown(t *testing.T) {
 	d := described(painted)
 	at := []string{"paths", "/a", "post"}
-	if got := fmt.Sprint(part(t, d, append(at, "description")...)); !strings.HasPrefix(got, "Paints it.\n\nAn addition") {
+	if got := fmt.Sprint(part(t, d, append(at, "description")...)); got != "Paints it." {
 		t.Errorf("the description is %s", got)
+	}
+	if got := fmt.Sprint(part(t, d, append(at, "x-badges")...)); !strings.Contains(got, "Addition") {
+		t.Errorf("the badges are %s", got)
 	}
 	body := []string{"requestBody", "content", "application/json", "example", "colour"}
 	if got := part(t, d, append(at, body...)...); got != "red" {

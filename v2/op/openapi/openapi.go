@@ -221,7 +221,7 @@ func (b *builder) addOperation(o Operation) (err error) {
 	return nil
 }
 
-// descriptionOf returns the operation's description, followed by sentences on AllClients, PerClient and Starred.
+// descriptionOf returns the operation's description, followed by sentences on AllClients and PerClient.
 func descriptionOf(o Operation) string {
 	parts := []string{}
 	if o.Description != "" {
@@ -232,9 +232,6 @@ func descriptionOf(o Operation) string {
 	}
 	if o.PerClient > 0 {
 		parts = append(parts, fmt.Sprintf("Each key may make %d of these requests a minute for one client.", o.PerClient))
-	}
-	if o.Starred {
-		parts = append(parts, "An addition to the published interface.")
 	}
 	return strings.Join(parts, "\n\n")
 }
