@@ -22,6 +22,7 @@ import (
 	"partnerapi/platform/site/sitetest"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
+	"partnerapi/v2/op/openapi"
 )
 
 // elsewhere are the paths that pages link to and that the site does not serve.
@@ -299,10 +300,15 @@ func TestChangelog(t *testing.T) {
 	}
 	page := readPage(t, pages, "/docs/changelog")
 	of24 := slices.IndexFunc(feed.Entries, func(e entry) bool { return strings.HasSuffix(e.ID, "/release-2.4") })
-	for _, member := range []string{"ClientPhishing.click_rate_total", "Webhook.failing_since", "GET /v2/clients?external_id"} {
-		if !strings.Contains(page, "<code>"+member+"</code>") || of24 < 0 || !strings.Contains(feed.Entries[of24].Content, member) {
-			t.Errorf("the page or the feed has no %s", member)
+	for _, name := range []string{"field <code>phishing.click_rate_total</code>", "field <code>failing_since</code>", "parameter <code>external_id</code>"} {
+		kind, code, _ := strings.Cut(name, " ")
+		text := strings.NewReplacer("<code>", "", "</code>", "").Replace(code)
+		if !strings.Contains(page, "The "+name+" of ") || of24 < 0 || !strings.Contains(strings.ToLower(feed.Entries[of24].Content), kind+" "+text+" (") {
+			t.Errorf("the page or the feed has no %s", name)
 		}
+	}
+	if goName := regexp.MustCompile(`<code>[A-Z]\w+\.\w+</code>`).FindString(page); goName != "" {
+		t.Errorf("the page has the name of a Go type: %s", goName)
 	}
 	for _, o := range api.Operations {
 		m := o.Meta()
@@ -327,14 +333,14 @@ func TestChangelog(t *testing.T) {
 }
 
 // TestMembersSince: a member of an object, or a parameter, that the kept document of a release does not have says since
-// when it is there, and is in the changelog.
+// when it is there. TestAdditions verifies that the changelog has those that say so.
 func TestMembersSince(t *testing.T) {
 	t.Parallel()
 	latest, err := documentV2(op.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := slices.Concat(slices.Collect(maps.Values(membersSince(latest)))...)
+	tagged := func(schema *openapi3.SchemaRef) bool { return schema.Value.Extensions[openapi.Since] != nil }
 	for r := op.V2_0; r <= op.Latest; r++ {
 		kept, err := openapi3.NewLoader().LoadFromFile("../../tools/openapi/baseline/v2-" + r.String() + ".yaml")
 		if errors.Is(err, fs.ErrNotExist) {
@@ -344,27 +350,60 @@ func TestMembersSince(t *testing.T) {
 		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
-		check := func(name string) {
-			if !slices.Contains(listed, name) {
-				t.Errorf("%s is not in the kept document of release %s, and has no tag since", name, r)
-			}
-		}
 		for object, schema := range kept.Components.Schemas {
 			for name := range now.Components.Schemas[object].Value.Properties {
-				if schema.Value.Properties[name] == nil {
-					check(object + "." + name)
+				if schema.Value.Properties[name] == nil && !tagged(latest.Components.Schemas[object].Value.Properties[name]) {
+					t.Errorf("%s.%s is not in the kept document of release %s, and has no tag since", object, name, r)
 				}
 			}
 		}
 		for path, item := range kept.Paths.Map() {
 			for method, operation := range item.Operations() {
 				for _, p := range now.Paths.Value(path).GetOperation(method).Parameters {
-					if operation.Parameters.GetByInAndName(p.Value.In, p.Value.Name) == nil {
-						check(method + " /v2" + path + "?" + p.Value.Name)
+					if operation.Parameters.GetByInAndName(p.Value.In, p.Value.Name) == nil && !tagged(p.Value.Schema) {
+						t.Errorf("%s %s?%s is not in the kept document of release %s, and has no tag since", method, path, p.Value.Name, r)
 					}
 				}
 			}
 		}
+	}
+}
+
+// TestAdditions verifies that the changelog has each field of the objects of the latest document, and each parameter,
+// that says since when it is there.
+func TestAdditions(t *testing.T) {
+	t.Parallel()
+	latest, err := documentV2(op.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, seen := additionsSince(latest), 0
+	check := func(name string, schema *openapi3.SchemaRef, parameter bool) {
+		since, ok := schema.Value.Extensions[openapi.Since].(string)
+		if !ok {
+			return
+		}
+		seen++
+		if !slices.ContainsFunc(listed[since], func(a site.Addition) bool {
+			return a.Parameter == parameter && (a.Name == name || strings.HasSuffix(a.Name, "."+name)) && (len(a.Operations) > 0 || a.InEvents)
+		}) {
+			t.Errorf("the changelog has no %s at release %s", name, since)
+		}
+	}
+	for _, schema := range latest.Components.Schemas {
+		for name, member := range schema.Value.Properties {
+			check(name, member, false)
+		}
+	}
+	for _, item := range latest.Paths.Map() {
+		for _, operation := range item.Operations() {
+			for _, p := range operation.Parameters {
+				check(p.Value.Name, p.Value.Schema, true)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("got %d fields and parameters with a release, want at least 10", seen)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"partnerapi/platform/site"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
-	"partnerapi/v2/op/openapi"
 )
 
 // guides lists the guides in reading order. Those of extensions follow.
@@ -127,43 +126,17 @@ func pagesOf(release op.Release) (site.Config, error) {
 }
 
 // changesOf lists what each release added, the newest first. The document, that of the latest release, names the release
-// that added each member.
+// that added each field and parameter.
 func changesOf(releases []site.Release, document *openapi3.T) (list []site.Change) {
-	members := membersSince(document)
+	additions := additionsSince(document)
 	for i, r := range slices.Backward(releases) {
 		note := releaseNotes[op.V2_0+op.Release(i)] // releases has all, from 2.0 on
 		list = append(list, site.Change{
 			ID: "release-" + r.Name, Title: "Release " + r.Name, On: note.on, Text: note.about, Operations: r.Operations,
-			Members: members[r.Name],
+			Additions: additions[r.Name],
 		})
 	}
 	return list
-}
-
-// membersSince maps releases to the members of objects, and parameters, that the document says they added, sorted.
-func membersSince(document *openapi3.T) map[string][]string {
-	found := map[string][]string{}
-	note := func(name string, schema *openapi3.SchemaRef) {
-		if since, ok := schema.Value.Extensions[openapi.Since].(string); ok {
-			found[since] = append(found[since], name)
-		}
-	}
-	for object, schema := range document.Components.Schemas {
-		for name, member := range schema.Value.Properties {
-			note(object+"."+name, member)
-		}
-	}
-	for path, item := range document.Paths.Map() {
-		for method, operation := range item.Operations() {
-			for _, p := range operation.Parameters {
-				note(method+" /v2"+path+"?"+p.Value.Name, p.Value.Schema)
-			}
-		}
-	}
-	for _, names := range found {
-		slices.Sort(names)
-	}
-	return found
 }
 
 // releasesOf lists all releases, with the operations that each adds, and whether each is part of the served release.

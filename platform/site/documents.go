@@ -220,13 +220,16 @@ type servedState struct {
 	days   int           // the number of days since SampleDay
 }
 
-// Notice is shown at the top of the start page, of /docs, of a reference and of some guides.
+// Notice is what the service tells its readers: a text at the top of the start page, of /docs, of a reference and of some
+// guides, and entries of the changelog.
 type Notice struct {
 	// Reference and Guides are the names of the pages that show it.
 	Reference string
 	Guides    []string
 	// Text returns the notice for a request; empty for none.
 	Text func() template.HTML
+	// Changes returns the entries for a request, beside those of Config; nil is a function that returns none.
+	Changes func() []Change
 }
 
 // noticeMark is the placeholder of the notice in the sources of pages.

@@ -18,7 +18,7 @@ func (s *Site) nearestLink(path string) string {
 	}
 	var nearest page
 	var least [2]float64
-	for _, p := range s.listed {
+	for _, p := range s.builder.listed {
 		known := strings.Trim(p.Path, "/")
 		now := [2]float64{difference(lastSegment(path), lastSegment(known)), difference(path, known)}
 		if now[0] <= most && (nearest.Path == "" || slices.Compare(now[:], least[:]) < 0) {

@@ -82,26 +82,11 @@ func (l layout) Served() string {
 	return name
 }
 
-// add renders a page with the template named kind, whose data is data, in the layout, and adds it. A path that another
-// page has is an error.
+// add adds a page (render). A path that another page has is an error.
 func (b *builder) add(kind string, p page, data any) error {
-	l := layout{builder: b, page: p, Data: data}
-	if b.hasNotice(p) {
-		l.Notice = noticeMark
-	}
-	var content, whole bytes.Buffer
-	if err := templates.ExecuteTemplate(&content, kind+".html", l); err != nil {
-		return fmt.Errorf("page %s: %w", p.Path, err)
-	}
-	l.Content = template.HTML(content.String())
-	if err := templates.ExecuteTemplate(&whole, "layout.html", l); err != nil {
-		return fmt.Errorf("page %s: %w", p.Path, err)
-	}
-
-	made := newContent("text/html; charset=utf-8", revalidated, b.Config.addRoot(whole.Bytes()))
-	made.shiftsDates = kind == "guide" && p.Section == "guides" // not operators' guides
-	if p.Reference != nil {
-		made.policy = scalarPolicy // the page of a reference loads Scalar
+	made, err := b.render(kind, p, data)
+	if err != nil {
+		return err
 	}
 	if _, taken := b.pages[p.Path]; taken {
 		return fmt.Errorf("page %s is there twice", p.Path)
@@ -111,6 +96,29 @@ func (b *builder) add(kind string, p page, data any) error {
 		b.listed = append(b.listed, p)
 	}
 	return nil
+}
+
+// render renders a page with the template named kind, whose data is data, in the layout.
+func (b *builder) render(kind string, p page, data any) (*content, error) {
+	l := layout{builder: b, page: p, Data: data}
+	if b.hasNotice(p) {
+		l.Notice = noticeMark
+	}
+	var inner, whole bytes.Buffer
+	if err := templates.ExecuteTemplate(&inner, kind+".html", l); err != nil {
+		return nil, fmt.Errorf("page %s: %w", p.Path, err)
+	}
+	l.Content = template.HTML(inner.String())
+	if err := templates.ExecuteTemplate(&whole, "layout.html", l); err != nil {
+		return nil, fmt.Errorf("page %s: %w", p.Path, err)
+	}
+
+	made := newContent("text/html; charset=utf-8", revalidated, b.Config.addRoot(whole.Bytes()))
+	made.shiftsDates = kind == "guide" && p.Section == "guides" // not operators' guides
+	if p.Reference != nil {
+		made.policy = scalarPolicy // the page of a reference loads Scalar
+	}
+	return made, nil
 }
 
 // fixedPages are the pages that every site has, by their template. The page for operators is left out without guides

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,6 +193,45 @@ func TestNoticeIsInTheTitle(t *testing.T) {
 	}
 	if want := []string{"title", "contents-list", "contents", "body"}; !slices.Equal(rows, want) {
 		t.Errorf("the parts of the page are %q, want %q", rows, want)
+	}
+}
+
+// TestToldChanges verifies that the changelog and its feed have the changes that the service tells at a request, in the
+// order of their days.
+func TestToldChanges(t *testing.T) {
+	t.Parallel()
+	c := config(t, twoGuides)
+	day := func(n int) time.Time { return site.SampleDay.AddDate(0, 0, n) }
+	c.Changes = []site.Change{{ID: "release-9.2", Title: "Release 9.2", On: day(20)}, {ID: "release-9.1", Title: "Release 9.1", On: day(0)}}
+	var told []site.Change
+	c.Notice.Changes = func() []site.Change { return told }
+	s := site.New(c)
+	end := func(title string) []site.Change {
+		return []site.Change{{ID: "end", Title: title, On: day(10), Text: "See [two](/docs/guide/two)."}}
+	}
+	for _, tt := range []struct {
+		told []site.Change
+		want []string
+	}{
+		{nil, []string{"Release 9.2", "Release 9.1"}},
+		{end("It ends in May"), []string{"Release 9.2", "It ends in May", "Release 9.1"}},
+		{end("It ends in June"), []string{"Release 9.2", "It ends in June", "Release 9.1"}},
+		{nil, []string{"Release 9.2", "Release 9.1"}},
+	} {
+		told = tt.told
+		page, feed := get(t, s, "/docs/changelog").Body.String(), get(t, s, "/docs/changelog.atom").Body.String()
+		for text, title := range map[string]*regexp.Regexp{page: regexp.MustCompile(`<h2 id="[^"]+">([^<]+)</h2>`), feed: regexp.MustCompile(`    <title>([^<]+)</title>`)} {
+			var got []string
+			for _, found := range title.FindAllStringSubmatch(text, -1) {
+				got = append(got, found[1])
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got the entries %q, want %q", got, tt.want)
+			}
+		}
+		if told != nil && (!strings.Contains(page, `See <a href="/docs/guide/two">two</a>.`) || !strings.Contains(feed, "<content>See two.</content>")) {
+			t.Errorf("the text is not in\n%s\n%s", page, feed)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -87,7 +88,9 @@ type Reference struct {
 type Site struct {
 	config Config
 	pages  func() (map[string]*content, error)
-	listed []page // set by pages
+	// builder is set by pages. changelog is the changelog that was requested last.
+	builder   *builder
+	changelog atomic.Pointer[currentChangelog]
 }
 
 // New returns a Site, which renders the pages at the first request.
@@ -98,7 +101,7 @@ func New(c Config) *Site {
 		if err != nil {
 			return nil, err
 		}
-		s.listed = b.listed
+		s.builder = b
 		return b.pages, nil
 	})
 	return s
@@ -135,6 +138,12 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, state, v := r.URL.Path, servedState{demo: s.config.Demo}, values{base: s.config.BaseOf(r)}
 	if s.config.Notice.Text != nil {
 		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
+	}
+	if found, err := s.changelogPage(path); err != nil {
+		s.config.Log.ErrorContext(r.Context(), "the changelog cannot be made", "error", err)
+	} else if found != nil {
+		found.serve(w, r, http.StatusOK, state, v)
+		return
 	}
 	if found, ok := pages[path]; ok && path != notFoundPage { // which is served as a 404 only
 		if found.shiftsDates {

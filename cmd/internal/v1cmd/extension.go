@@ -91,6 +91,29 @@ func noticeOf(s *retire.State) template.HTML {
 		what, date.Format(time.DateOnly), date.Format("2 January 2006")))
 }
 
+// changesOf returns entries of the changelog for the announcement of v1's end, and for the end. A postponed end is another
+// entry, so that readers of the feed see it.
+func changesOf(s *retire.State) (list []site.Change) {
+	const instead = "[Moving from version 1](/docs/guide/moving-from-v1) says how to move, and [the migration guide](/docs/migrating) " +
+		"lists what each operation of version 1 is in version 2."
+	const long = "2 January 2006"
+	if s.EndedAt != nil {
+		list = append(list, site.Change{
+			ID: "v1-ended", Title: "Version 1 has ended", On: s.EndedAt.UTC(),
+			Text: "Requests of version 1 return 410. " + instead,
+		})
+	}
+	if a := s.Announcement; a != nil {
+		announced, sunset := a.Announced.UTC(), a.Sunset.UTC()
+		list = append(list, site.Change{
+			ID: "v1-ends-" + sunset.Format(time.DateOnly), Title: "Version 1 ends on " + sunset.Format(long), On: announced,
+			Text: "The end of version 1 was announced on " + announced.Format(long) + ". After " + sunset.Format(long) +
+				", requests of version 1 may return 410. " + instead,
+		})
+	}
+	return list
+}
+
 // stepsV1 returns the migrations of v1's tables, with the tables that each locks and for about how long.
 func stepsV1(ctx context.Context, d *db.DB) (steps []migrate.Step, err error) {
 	scripts, err := idmap.Scripts(ctx, d.DB)
@@ -132,7 +155,10 @@ func mountV1(ctx context.Context, s extension.Host) error {
 	if err := v1compat.New(s.API, config).Mount(s.Edge, s.Engine); err != nil {
 		return err
 	}
-	s.Notify(site.Notice{Reference: "v1", Guides: guidesV1, Text: func() template.HTML { return noticeOf(keeper.State()) }})
+	s.Notify(site.Notice{
+		Reference: "v1", Guides: guidesV1, Text: func() template.HTML { return noticeOf(keeper.State()) },
+		Changes: func() []site.Change { return changesOf(keeper.State()) },
+	})
 	s.Beside(ctx, "watch the registry", func(ctx context.Context) { registry.Watch(ctx, s.Log) })
 	s.Beside(ctx, "watch the retirement", func(ctx context.Context) { keeper.Watch(ctx, s.Log) })
 	s.Beside(ctx, "count the use of version 1", counter.Run)
