@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"partnerapi/domain"
 )
 
 //go:embed templates/*.html
@@ -71,6 +73,9 @@ func (l layout) Parts(whole *guide) []*guide {
 	return parts
 }
 
+// ServiceName returns the name of the service.
+func (layout) ServiceName() string { return domain.ServiceName }
+
 // Served returns the name of the last release that the service serves; empty if it serves none.
 func (l layout) Served() string {
 	name := ""
@@ -124,7 +129,7 @@ func (b *builder) render(kind string, p page, data any) (*content, error) {
 // fixedPages are the pages that every site has, by their template. The page for operators is left out without guides
 // for them.
 var fixedPages = map[string]page{
-	"home": {Path: "/", Title: "Partner API", About: "The partner API of a security awareness training service."},
+	"home": {Path: "/", Title: domain.ServiceName, About: "The partner API of a security awareness training service."},
 	"docs": {Path: "/docs", Title: "Documentation", Section: "guides", About: "Guides and reference of the partner API."},
 	"operate": {Path: "/docs/operate", Title: "Operating the service", Section: "operate",
 		About: "Guides for operators of the service."},

@@ -288,6 +288,56 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
+// TestAccent verifies that the styles and the icon have the colors of the service's identity.
+func TestAccent(t *testing.T) {
+	t.Parallel()
+	for file, parts := range map[string][]string{
+		"frame.css": {
+			"--link: " + domain.Accent + ";", "--link: " + domain.AccentOnDark + ";",
+			"--scalar-color-accent: " + domain.Accent + ";", "--scalar-color-accent: " + domain.AccentOnDark + ";",
+		},
+		"icon.svg": {`fill="` + domain.Accent + `"`},
+	} {
+		text, err := os.ReadFile("assets/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s has no %s", file, part)
+			}
+		}
+	}
+}
+
+// TestStartPage verifies that the start page shows a request in each language, its response, and all operations by their
+// resources.
+func TestStartPage(t *testing.T) {
+	t.Parallel()
+	body := get(t, site.New(config(t, twoGuides)), "/").Body.String()
+	page := sitetest.Read(t, "/", body)
+	var tabs, resources []string
+	for _, n := range page.Nodes {
+		switch {
+		case sitetest.Attribute(n, "role") == "tab":
+			tabs = append(tabs, n.FirstChild.Data)
+		case n.Data == "h3":
+			resources = append(resources, n.FirstChild.Data)
+		}
+	}
+	if want := []string{"curl", "Python", "JavaScript"}; !slices.Equal(tabs, want) {
+		t.Errorf("got the tabs %q, want %q", tabs, want)
+	}
+	if want := []string{"small_things", "big_things"}; !slices.Equal(resources, want) {
+		t.Errorf("got the resources %q, want %q", resources, want)
+	}
+	for _, link := range []string{"/docs/reference/v9#tag/small_things/things-update", "/docs/reference/v9#tag/big_things/things-get-one"} {
+		if !strings.Contains(body, `<a href="`+link+`">`) {
+			t.Errorf("the page has no link to %s", link)
+		}
+	}
+}
+
 // TestVendored: the scripts of others, and their licences, are those that renew.sh wrote.
 func TestVendored(t *testing.T) {
 	t.Parallel()
