@@ -62,6 +62,7 @@ const (
 	ClientLocks
 	PartnerLocks
 	WebhookLocks
+	BrandLocks
 )
 
 // WillLock declares that rows of a kind are about to be locked; it locks nothing. With WithStrictLocks it panics if the

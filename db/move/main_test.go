@@ -196,6 +196,10 @@ func (w *world) something() {
 			INSERT INTO outbox (client_id, id, kind, urgency, due_at) SELECT partner_id, id, 'partner', 2, now() + interval '1 hour' FROM asked`,
 		`INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
 			SELECT id, 'certificate', false, now() FROM clients ON CONFLICT DO NOTHING`,
+		`INSERT INTO brands (id, partner_id, display_name, logo) SELECT uuid_v7(now()), id, name, 'logo'::bytea FROM partners
+			ON CONFLICT DO NOTHING`,
+		`INSERT INTO brands (id, client_id, accent_color) SELECT uuid_v7(now()), id, '#1f5fbf' FROM clients ON CONFLICT DO NOTHING`,
+		"INSERT INTO brands (id, display_name) VALUES (uuid_v7(now()), 'The service') ON CONFLICT DO NOTHING",
 	} {
 		w.exec(w.From, text)
 	}

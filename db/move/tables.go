@@ -43,6 +43,7 @@ var tables = slices.Concat([]table{
 	{name: "risk_history", rows: ofClients},
 	{name: "mail_switches", rows: ofClients},
 	{name: "program_courses", rows: ofClients},
+	{name: "brands", rows: "(" + ofPartner + " OR " + ofClients + ")"},
 	{name: "groups", rows: ofClients},
 	{name: "users", rows: ofClients},
 	{name: "user_risks", rows: ofClients},

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"encoding/hex"
 	"reflect"
 	"strings"
 
@@ -136,8 +137,15 @@ func uuidList(value any) any {
 	return list
 }
 
-// jsonValue returns a value whose JSON is valid for the column's type: an id becomes a UUID.
+// jsonValue returns a value whose JSON is valid for the column's type: an id becomes a UUID, and bytes become
+// hexadecimal digits.
 func jsonValue(value any) any {
+	switch bytes, ok := value.([]byte); {
+	case ok && bytes == nil:
+		return nil
+	case ok:
+		return `\x` + hex.EncodeToString(bytes)
+	}
 	value = uuidList(value)
 	if v := reflect.ValueOf(value); v.IsValid() && isUUID(v.Type()) {
 		return v.Convert(uuidType).Interface()

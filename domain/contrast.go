@@ -1,0 +1,34 @@
+package domain
+
+import "math"
+
+// The colors of texts on an accent color.
+const (
+	blackText = "#000000"
+	whiteText = "#ffffff"
+)
+
+// TextColor returns the color of a text on the color: black or white, whichever has more contrast. Without a color it
+// returns black.
+func (c AccentColor) TextColor() string {
+	red, green, blue, ok := c.RGB()
+	if l := luminance(red, green, blue); ok && contrast(1, l) > contrast(l, 0) {
+		return whiteText
+	}
+	return blackText
+}
+
+// contrast returns the contrast ratio of two luminances, the lighter one first (WCAG 2.2, "contrast ratio").
+func contrast(lighter, darker float64) float64 { return (lighter + 0.05) / (darker + 0.05) }
+
+// luminance returns the relative luminance of a color in sRGB (WCAG 2.2, "relative luminance").
+func luminance(red, green, blue uint8) float64 {
+	var linear [3]float64
+	for i, value := range []uint8{red, green, blue} {
+		s := float64(value) / 255
+		if linear[i] = s / 12.92; s > 0.04045 {
+			linear[i] = math.Pow((s+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*linear[0] + 0.7152*linear[1] + 0.0722*linear[2]
+}
