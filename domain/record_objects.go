@@ -76,6 +76,37 @@ type AdminRecord struct {
 	CreatedAt   Optional[Time]             `json:"created_at" validate:"omitnil,epoch,past"`
 }
 
+// BrandRecord is the brand of a partner or, if it names one, of a client. It has no id: there is one for each. The
+// service's own brand has the zero partner, which no line can name.
+type BrandRecord struct {
+	Partner        Optional[Ref[PartnerKind]] `json:"partner"`
+	Client         Optional[Ref[ClientKind]]  `json:"client"`
+	DisplayName    Optional[*string]          `json:"display_name,omitzero" validate:"omitnil,name,max=200"`
+	Logo           Optional[*Logo]            `json:"logo,omitzero"`
+	AccentColor    Optional[*AccentColor]     `json:"accent_color,omitzero"`
+	SenderName     Optional[*string]          `json:"sender_name,omitzero" validate:"omitnil,name,max=200"`
+	SenderEmail    Optional[*string]          `json:"sender_email,omitzero" validate:"omitnil,email,max=254"`
+	ReplyTo        Optional[*string]          `json:"reply_to,omitzero" validate:"omitnil,email,max=254"`
+	SupportContact Optional[*Contact]         `json:"support_contact,omitzero"`
+	PostalLine     Optional[*string]          `json:"postal_line,omitzero" validate:"omitnil,name,max=200"`
+}
+
+// Owner returns whose brand it is: the client or, if the record names none, the partner.
+func (r *BrandRecord) Owner() BrandOwner {
+	if r.Client.Given {
+		return BrandOwner{Client: r.Client.Value.ID}
+	}
+	return BrandOwner{Partner: r.Partner.Value.ID}
+}
+
+// Bytes returns the UUID of the owner.
+func (r *BrandRecord) Bytes() [16]byte {
+	if owner := r.Owner(); owner.Partner.IsZero() {
+		return owner.Client
+	}
+	return r.Owner().Partner
+}
+
 // GroupRecord is a group of users. Each client has one Manual group, for users who belong to no directory; its record
 // has manual set.
 type GroupRecord struct {

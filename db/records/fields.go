@@ -149,12 +149,14 @@ func applyFields[Record, Row any](fields []field, record *Record, row *Row) {
 	}
 }
 
-// recordOf returns the record of a row, with its id and the fields that have a column. NULL columns, and zero ones if
+// recordOf returns the record of a row, with its id, if it has one, and the fields that have a column. NULL columns, and zero ones if
 // the field is omitzero, are left out.
 func recordOf[Record, Row any](fields []field, row *Row) *Record {
 	record := new(Record)
 	target, source := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
-	set(target.FieldByName("ID"), source.FieldByName("ID"))
+	if id := target.FieldByName("ID"); id.IsValid() { // a brand has none
+		set(id, source.FieldByName("ID"))
+	}
 	for i := range fields {
 		f := &fields[i]
 		if f.column == nil {

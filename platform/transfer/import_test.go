@@ -294,9 +294,9 @@ func TestGuideExample(t *testing.T) {
 			t.Errorf("no line of a %s", object)
 		}
 	}
-	w.want("15 created, 0 updated, 0 unchanged", texts[0])
+	w.want("16 created, 0 updated, 0 unchanged", texts[0])
 	w.want("1 created, 0 updated, 0 unchanged", texts[1])
-	w.want("0 created, 0 updated, 16 unchanged", all)
+	w.want("0 created, 0 updated, 17 unchanged", all)
 }
 
 // TestBadLines: a line that is no good by itself is refused with all that is wrong.
@@ -312,7 +312,7 @@ func TestBadLines(t *testing.T) {
 		"{\"object\":\"us\xffer\"}":           "must be valid JSON in UTF-8",
 		`{}`:                                  "object is required",
 		`{"object":7}`:                        "object must be a string",
-		`{"object":"robot"}`:                  "object must be one of partner, course, client, admin, group, user, collection, policy, framework_assignment, training_assignment, phishing_result, sent_email, exposure",
+		`{"object":"robot"}`:                  "object must be one of partner, course, client, branding, admin, group, user, collection, policy, framework_assignment, training_assignment, phishing_result, sent_email, exposure",
 		`{"object":"user"}`:                   "id is required",
 		`{"object":"user","id":7}`:            "id must be the id of a user",
 		`{"object":"user","id":"x","id":"y"}`: "id must be a UUID, or usr_ and 26 characters",

@@ -26,8 +26,8 @@ type kind struct {
 // kinds are the kinds of objects in the order in which a run applies them: each kind after those to which it refers.
 // Collections and users refer to each other: users.then applies the memberships in users' records after both.
 var kinds = []*kind{
-	newKind(records.Partners), newKind(records.Courses), newKind(records.Clients), newKind(records.Admins),
-	newKind(records.Groups), users, newKind(records.Collections), users.then, newKind(records.Policies),
+	newKind(records.Partners), newKind(records.Courses), newKind(records.Clients), newKind(records.Brands),
+	newKind(records.Admins), newKind(records.Groups), users, newKind(records.Collections), users.then, newKind(records.Policies),
 	newKind(records.Frameworks), training,
 	newHistory(records.Results), newHistory(records.SentEmails), newKind(records.Exposures),
 }
@@ -114,8 +114,11 @@ func (k *kind) read(text []byte, now time.Time) (record any, err error) {
 	return record, errorOf(f)
 }
 
-// idOf returns the UUID of the object of a record, a pointer.
+// idOf returns the UUID of the object of a record, a pointer. That of a brand is its owner's.
 func idOf(record any) [16]byte {
+	if owned, ok := record.(interface{ Bytes() [16]byte }); ok {
+		return owned.Bytes()
+	}
 	return reflect.ValueOf(record).Elem().FieldByName("ID").Interface().(interface{ Bytes() [16]byte }).Bytes()
 }
 

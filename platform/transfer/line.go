@@ -81,5 +81,5 @@ func (k *kind) appendRecord(line []byte, record any) ([]byte, error) {
 		return line, err
 	}
 	line = append(line, `{"object":"`+k.Object()+`",`...)
-	return append(append(line, text[1:]...), '\n'), nil // without text's brace; text has an id
+	return append(append(line, text[1:]...), '\n'), nil // without text's brace; text has an id, or an owner
 }
