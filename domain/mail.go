@@ -20,6 +20,8 @@ type Mail struct {
 
 	ClientName  string
 	PartnerName string
+	// Brand is the client's, resolved. It is not set for an email that is not sent.
+	Brand Brand
 
 	// Of an invite.
 	Invite         InviteID

@@ -80,5 +80,10 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 	if err == nil && kind.Unwanted != nil {
 		row.Unwanted = kind.Unwanted(&row.Mail)
 	}
+	if err != nil || row.Unwanted != "" {
+		return row.Mail, err
+	}
+	brand, err := d.Brand(ctx, domain.BrandOwner{Client: client})
+	row.Brand = brand.Brand
 	return row.Mail, err
 }

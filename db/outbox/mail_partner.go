@@ -69,6 +69,8 @@ type NoticeMail struct {
 	PartnerName string
 	Notice      domain.Notice
 	CreatedAt   time.Time
+	// Brand is the service's own.
+	Brand domain.Brand
 	// Unwanted and SwitchedOff are as in domain.Mail.
 	Unwanted    string
 	SwitchedOff bool
@@ -91,5 +93,10 @@ func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error
 	if err == nil {
 		err = json.Unmarshal([]byte(row.Text), &row.Notice)
 	}
+	if err != nil {
+		return row.NoticeMail, err
+	}
+	brand, err := d.Brand(ctx, domain.BrandOwner{})
+	row.Brand = brand.Brand
 	return row.NoticeMail, err
 }

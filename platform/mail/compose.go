@@ -27,9 +27,12 @@ var textFiles embed.FS
 type Composer struct {
 	public string // the public URL without trailing slashes
 	from   netmail.Address
-	words  map[domain.Language]*template.Template // the texts of mails
-	text   *template.Template
-	html   *htmltemplate.Template
+	// Senders are the domains that the sender addresses of brands may have. An address of another domain, as after the
+	// operator has removed one, is not used.
+	Senders domain.MailDomains
+	words   map[domain.Language]*template.Template // the texts of mails
+	text    *template.Template
+	html    *htmltemplate.Template
 }
 
 // PublicURL parses the public URL of a service, to which paths can be appended: http or https with a host, and without
@@ -101,7 +104,7 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	if err != nil {
 		return Message{}, fmt.Errorf("write a mail of type %s: %w", m.Type, err)
 	}
-	return c.layOut(parts, Message{ID: m.ID.UUID(), To: m.To, Language: m.Language, At: now})
+	return c.layOut(parts, m.Brand, Message{ID: m.ID.UUID(), To: m.To, Language: m.Language, At: now})
 }
 
 // ComposeNotice writes a mail to an admin of a partner. now is its date.
@@ -110,12 +113,16 @@ func (c *Composer) ComposeNotice(id domain.MessageID, m outbox.NoticeMail, now t
 	if err != nil {
 		return Message{}, fmt.Errorf("write a mail to a partner: %w", err)
 	}
-	return c.layOut(parts, Message{ID: id.UUID(), To: m.Recipient, Language: domain.English, At: now})
+	return c.layOut(parts, m.Brand, Message{ID: id.UUID(), To: m.Recipient, Language: domain.English, At: now})
 }
 
-// layOut completes a message with its sender, subject and texts, plain and HTML, and marks it as automatic.
-func (c *Composer) layOut(parts content, out Message) (Message, error) {
-	out.From, out.Subject, out.Automatic = c.from, parts.Subject, true
+// layOut completes a message with the sender and the logo of its brand, its subject and its texts, plain and HTML, and
+// marks it as automatic.
+func (c *Composer) layOut(parts content, brand domain.Brand, out Message) (Message, error) {
+	out.From, out.ReplyTo, out.Subject, out.Automatic = c.sender(brand), brand.ReplyTo, parts.Subject, true
+	if parts.Header.HasLogo() {
+		out.Files = append(out.Files, parts.Header.Logo)
+	}
 	var text, html strings.Builder
 	if err := c.text.Execute(&text, parts); err != nil {
 		return Message{}, fmt.Errorf("lay out a mail: %w", err)

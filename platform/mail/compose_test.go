@@ -34,6 +34,7 @@ type parsed struct {
 	netmail.Header
 	subject, text, html string
 	file                string // and its name before it, after a colon
+	logo                []byte
 }
 
 func parse(t testing.TB, data []byte) (p parsed) {
@@ -64,6 +65,9 @@ func (p *parsed) read(contentType, file string, body io.Reader) (kinds []string)
 		p.html = string(must(io.ReadAll(body)))
 	case "text/plain":
 		p.text = strings.ReplaceAll(string(must(io.ReadAll(body))), "\r\n", "\n")
+	case "image/png":
+		p.logo = must(io.ReadAll(base64.NewDecoder(base64.StdEncoding, body)))
+		return nil
 	default:
 		p.file = file + ":" + string(must(io.ReadAll(base64.NewDecoder(base64.StdEncoding, body))))
 		return []string{kind}

@@ -18,11 +18,14 @@ type values struct {
 	Name, Address, Client, Partner, Role, Title, Date, From, Domain string
 	// Passwords means that an exposure is critical: of passwords or equivalent data.
 	Passwords bool
+	// Replies means that somebody receives replies.
+	Replies bool
 }
 
 // content is a mail's content before rendering as text and HTML. Empty parts are omitted.
 type content struct {
 	Lang, Subject, Greeting string
+	Header                  header
 	Paragraphs              []string
 	Certificate             *certificate
 	PointsHeading           string
@@ -30,6 +33,7 @@ type content struct {
 	After                   []string // paragraphs
 	Action, Link            string
 	Fallback, Closing       string
+	Footer                  footer
 }
 
 // certificate is a completed course and who completed it.
@@ -54,6 +58,7 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 	text := write(&m)
 	v := newValues(&m, text)
 	r := renderer{templates: templates, values: v}
+	parts.setBrand(&r, m.Brand)
 	kind := string(m.Type)
 	parts.Greeting, parts.Fallback, parts.Closing = r.render("greeting"), r.render("fallback"), r.render("closing")
 	parts.Subject = r.render(kind + ".subject")
@@ -78,7 +83,7 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 // noticeContent returns the content of a mail to a partner, in English. In its texts it replaces domain.PublicURL by
 // the public URL.
 func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
-	r := renderer{templates: c.words[domain.English], values: values{Partner: Quote(m.PartnerName)}}
+	r := renderer{templates: c.words[domain.English], values: values{Partner: Quote(m.PartnerName), Replies: m.Brand.ReplyTo != ""}}
 	expand := func(texts ...string) []string {
 		lines := make([]string, len(texts))
 		for i, text := range texts {
@@ -93,6 +98,7 @@ func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 		After:  expand(n.After...),
 		Action: n.Action, Link: c.Link(n.Path), Fallback: r.render("fallback"), Closing: r.render("notice.closing"),
 	}
+	parts.setBrand(&r, m.Brand)
 	return parts, r.err
 }
 
@@ -100,7 +106,7 @@ func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 func newValues(m *domain.Mail, t domain.MailText) values {
 	v := values{
 		Name: Quote(m.Name), Address: m.To, Client: Quote(m.ClientName), Partner: Quote(m.PartnerName), Role: string(m.InviteRole),
-		Title: Quote(t.Title), From: Quote(t.From), Domain: Quote(t.Domain), Passwords: t.Passwords,
+		Title: Quote(t.Title), From: Quote(t.From), Domain: Quote(t.Domain), Passwords: t.Passwords, Replies: m.Brand.ReplyTo != "",
 	}
 	switch {
 	case t.Monthly:

@@ -17,6 +17,8 @@ type Message struct {
 	// and the name of the file contain it. It consists of letters, digits and dashes.
 	ID   string
 	From netmail.Address
+	// ReplyTo is the address that receives replies, without a name; empty means From.
+	ReplyTo string
 	// To is the recipient's address without a name, and with quotes around a local part that needs them.
 	To       string
 	Subject  string
@@ -29,11 +31,13 @@ type Message struct {
 	Files     []File
 }
 
-// File is an attachment.
+// File is an attachment, or an image of the HTML.
 type File struct {
 	Name string // in ASCII, without a slash
 	Type string // such as application/pdf
 	Data []byte
+	// Inline means that the HTML shows the file, as cid:, its name and @inline. Without it, the file is an attachment.
+	Inline bool
 }
 
 // Sender delivers mail. It is safe for concurrent use.

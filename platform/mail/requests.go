@@ -33,22 +33,24 @@ func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	draft := Draft{User: m.User, Due: m.DueAt}
 	draft.Message, err = r.Composer.Compose(m, r.DB.Now())
 	if err == nil && !m.Report.IsZero() {
-		draft.Message.Files, err = r.attach(ctx, m)
+		var report File
+		report, err = r.attach(ctx, m)
+		draft.Message.Files = append(draft.Message.Files, report)
 	}
 	return draft, err
 }
 
 // attach returns the file of a monthly report as an attachment. Without r.Reports, the error is a *RefusedError.
-func (r Requests) attach(ctx context.Context, m domain.Mail) ([]File, error) {
+func (r Requests) attach(ctx context.Context, m domain.Mail) (File, error) {
 	if r.Reports == nil {
-		return nil, &RefusedError{Reason: "no reports are made here"}
+		return File{}, &RefusedError{Reason: "no reports are made here"}
 	}
 	data, err := r.Reports.ReportPDF(ctx, m.Client, m.Report)
 	if err != nil {
-		return nil, fmt.Errorf("read a report: %w", err)
+		return File{}, fmt.Errorf("read a report: %w", err)
 	}
 	name := "monthly-report-" + m.MonthOf.Time().Format("2006-01") + ".pdf"
-	return []File{{Name: name, Type: "application/pdf", Data: data}}, nil
+	return File{Name: name, Type: "application/pdf", Data: data}, nil
 }
 
 // Notices writes the mails to owners and admins of partners.

@@ -47,6 +47,13 @@ func (m Message) toWire() (wire, error) {
 	} else {
 		out.SetGenHeaderPreformatted("Subject", encodedWords(m.Subject))
 	}
+	if m.ReplyTo != "" {
+		replies := netmail.Address{Address: m.ReplyTo}
+		if err := encodeDomain(&replies); err != nil {
+			return wire{}, fmt.Errorf("the address for replies: %w", err)
+		}
+		out.ReplyToMailAddress(&replies)
+	}
 	out.SetDateWithValue(m.At)
 	out.SetMessageIDWithValue(m.ID + "@" + domainOf(from.Address))
 	out.SetGenHeader(gomail.HeaderContentLang, m.Language.Tag())
@@ -57,8 +64,11 @@ func (m Message) toWire() (wire, error) {
 	out.SetBodyString(gomail.TypeTextPlain, m.Text)
 	out.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	for _, f := range m.Files {
-		err := out.AttachReader(f.Name, bytes.NewReader(f.Data), gomail.WithFileContentType(gomail.ContentType(f.Type)))
-		if err != nil {
+		add, options := out.AttachReader, []gomail.FileOption{gomail.WithFileContentType(gomail.ContentType(f.Type))}
+		if f.Inline {
+			add, options = out.EmbedReader, append(options, gomail.WithFileContentID("<"+f.Name+inlineDomain+">"))
+		}
+		if err := add(f.Name, bytes.NewReader(f.Data), options...); err != nil {
 			return wire{}, fmt.Errorf("attach %s: %w", f.Name, err)
 		}
 	}
@@ -70,6 +80,9 @@ func (m Message) toWire() (wire, error) {
 	from.Name = "" // only the header has the name
 	return wire{id: m.ID, from: from, to: *to, recipient: m.To, data: data.Bytes()}, nil
 }
+
+// inlineDomain ends the Content-ID of an inline file, which has the form of an address (RFC 2392).
+const inlineDomain = "@inline"
 
 // encodeDomain converts the domain of an address to ASCII (punycode), which every mail server supports. It leaves the
 // local part, which has no such form.
