@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -53,6 +54,7 @@ type page struct {
 	Words         pageTexts
 	From, Subject string
 	Clues         []string
+	Brand         pageBrand
 }
 
 // write renders a page with a status, in the language of the simulation's reader, or in English. name is the name of a
@@ -70,12 +72,8 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 	case data.Body != "":
 		layout = "note"
 	case name == "lesson":
-		values := placeholders(s, "" /* no link */, p.db.Now())
-		data.Subject = expand(s.Template.Subject, values, mail.OneLine)
-		if from, err := sender(s.Template, values); err == nil { // else the page shows none
-			data.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
-		}
-		data.Clues = mail.Clues(language, s.Template.Clues())
+		data.explain(s, language, p.db.Now())
+		data.Brand = newPageBrand(p.brandOf(c.Request.Context(), s.Client))
 	}
 	setPrivateHeaders(c)
 	var text bytes.Buffer
@@ -85,4 +83,14 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 		return
 	}
 	c.Data(status, "text/html; charset=utf-8", text.Bytes())
+}
+
+// explain sets what a lesson says of a simulation: its sender, its subject and its clues.
+func (d *page) explain(s domain.Simulation, language domain.Language, now time.Time) {
+	values := placeholders(s, "" /* no link */, now)
+	d.Subject = expand(s.Template.Subject, values, mail.OneLine)
+	if from, err := sender(s.Template, values); err == nil { // else the page shows none
+		d.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
+	}
+	d.Clues = mail.Clues(language, s.Template.Clues())
 }

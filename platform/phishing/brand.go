@@ -1,0 +1,52 @@
+package phishing
+
+import (
+	"context"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"time"
+
+	"partnerapi/domain"
+	"partnerapi/platform/mail"
+)
+
+// pageBrand is the brand of a lesson; other pages have none. The links are safe: the logo is a PNG or JPEG file, and the
+// contact leads to mailto:, tel: or https:.
+type pageBrand struct {
+	Name, Contact         string
+	Accent                string // empty for none
+	Logo, ContactLink     template.URL
+	LogoWidth, LogoHeight int
+}
+
+func newPageBrand(brand domain.Brand) pageBrand {
+	b := pageBrand{
+		Name: brand.DisplayName, Accent: string(brand.AccentColor), Contact: string(brand.SupportContact),
+		ContactLink: template.URL(brand.SupportContact.Link()),
+	}
+	if mediaType, size, err := domain.LogoType(brand.Logo); err == nil {
+		b.Logo = template.URL("data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(brand.Logo))
+		b.LogoWidth, b.LogoHeight = mail.LogoSize(size)
+	}
+	return b
+}
+
+// brandOf reads the brand of a client. If that fails, the page has none.
+func (p *Pages) brandOf(ctx context.Context, client domain.ClientID) domain.Brand {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	brand, err := p.db.Brand(ctx, domain.BrandOwner{Client: client})
+	if err != nil {
+		p.log.ErrorContext(ctx, "a page has no brand", "client", client.UUID(), "error", err)
+	}
+	return brand.Brand
+}
+
+// WriteLesson writes the page after a click on a simulation with a brand, in English, for a preview.
+func WriteLesson(w io.Writer, s domain.Simulation, brand domain.Brand, now time.Time) error {
+	words := textsByLanguage[domain.English]
+	data := page{Lang: domain.English.Tag(), Title: words.Titles["lesson"], Words: words, Brand: newPageBrand(brand)}
+	data.explain(s, domain.English, now)
+	return pageTemplates.ExecuteTemplate(w, "lesson", data)
+}
