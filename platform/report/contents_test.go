@@ -194,8 +194,8 @@ func TestMany(t *testing.T) {
 		for _, table := range d.tables {
 			rows += len(table)
 		}
-		// Of each table the declaration and the end of its cursor, and a last batch.
-		if most := 15 + 3*len(d.tables) + rows/pg.EachBatch; statements > most {
+		// Two read the brand. Of each table the declaration and the end of its cursor, and a last batch.
+		if most := 17 + 3*len(d.tables) + rows/pg.EachBatch; statements > most {
 			t.Errorf("%s: %d statements for %d rows", typ, statements, rows)
 		}
 		if want := map[domain.ReportType]int{domain.TrainingStatus: users * courses, domain.CourseDetails: users * courses,

@@ -12,8 +12,9 @@ import (
 // Document is the content of a report, independent of its format.
 type Document struct {
 	Type   domain.ReportType
-	Title  string // "Phishing performance"
-	Client string // the client's name
+	Title  string       // "Phishing performance"
+	Client string       // the client's name
+	Brand  domain.Brand // the client's, resolved
 	// Period is nil for a report about the moment at which it is made.
 	Period   *domain.ReportPeriod
 	MadeAt   time.Time

@@ -113,6 +113,7 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 
 	l.pdf.SetTitle(cmp.Or(d.Title, "Report"), true /* UTF-8 */)
 	l.pdf.SetSubject(d.Client, true /* UTF-8 */)
+	l.pdf.SetAuthor(d.Brand.DisplayName, true /* UTF-8 */)
 	l.pdf.SetCreationDate(d.MadeAt)
 	l.pdf.SetModificationDate(d.MadeAt)
 	l.pdf.SetCatalogSort(true)
@@ -122,12 +123,16 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 	return nil
 }
 
-// drawFooter draws the last row of a page: the client, the time at which the report was made, and pages, which is the
+// drawFooter draws the last row of a page: the client, the name of the brand, the time at which the report was made, and pages, which is the
 // number of the page, such as "Page 1 of 2".
 func (l *layout) drawFooter(d *Document, pages string) {
 	width := l.width(pages, smallStyle)
 	made := "Made " + d.madeAt()
-	left := l.fit(d.Client, bodyWidth-width-l.width(made, smallStyle)-12, smallStyle)
+	names := d.Client
+	if d.Brand.DisplayName != "" {
+		names += "  ·  " + d.Brand.DisplayName
+	}
+	left := l.fit(names, bodyWidth-width-l.width(made, smallStyle)-12, smallStyle)
 
 	l.used = bodyHeight
 	l.add(footerHeight,

@@ -22,10 +22,11 @@ func WritePDF(ctx context.Context, w io.Writer, d *Document, extra *Font) error 
 	return l.finish(w, d)
 }
 
-// drawTitle draws the top of the first page: the title, the client, the period if there is one, and the time at which
+// drawTitle draws the top of the first page: the brand, the title, the client, the period if there is one, and the time at which
 // the report was made.
 func (l *layout) drawTitle(d *Document) {
-	l.add(2.5, l.bar(0, 0, 24, 1.6, accent))
+	l.drawBrand(d.Brand)
+	l.add(2.5, l.bar(0, 0, 24, 1.6, accentOf(d.Brand)))
 	for _, line := range l.wrap(d.Title, bodyWidth, titleStyle, 2) {
 		l.add(9.5, l.words(line, 0, 8, titleStyle))
 	}

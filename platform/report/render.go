@@ -81,6 +81,11 @@ func (m *Renderer) With(
 			d.Period = &p
 		}
 
+		brand, err := t.DB().Brand(ctx, domain.BrandOwner{Client: t.ID})
+		if err != nil {
+			return err
+		}
+		d.Brand = brand.Brand
 		r := &reading{ctx: ctx, tenant: t, period: p}
 		if d.Sections = content.sections(r); r.err != nil {
 			return r.err

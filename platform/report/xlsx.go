@@ -103,7 +103,7 @@ func (b *workbook) writeDocument(ctx context.Context, d *Document) {
 func (b *workbook) beginSummary(d *Document) {
 	made := d.MadeAt.UTC().Format(time.RFC3339)
 	b.check(b.SetDocProps(&excelize.DocProperties{
-		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: "Reports",
+		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: cmp.Or(d.Brand.DisplayName, "Reports"),
 	}))
 	b.check(b.SetSheetName("Sheet1", b.reserveSheetName(summarySheet))) // a new file has the sheet Sheet1
 	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
