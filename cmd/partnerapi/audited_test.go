@@ -19,7 +19,7 @@ import (
 // changeNothing are the commands of this version that change nothing an entry of the
 // audit trail would be about: they read, or are what the changes are made through.
 var changeNothing = []string{
-	"serve", "work", "doctor", "health", "migrate", "partners list", "admins list", "keys list", "audit", "mail failed", "mail switches", "export",
+	"serve", "work", "doctor", "health", "migrate", "partners list", "branding show", "branding preview", "admins list", "keys list", "audit", "mail failed", "mail switches", "export",
 	"reports make", "directory list", "webhooks list", "webhooks deliveries", "webhooks listen", "openapi", "mcp", "version",
 	"completion", "__complete", "encryption-key new", "move status", "catalogue export",
 }
@@ -31,6 +31,7 @@ type changed struct{ object, fields string }
 // move are held by TestMoveCommand.
 var audited = map[string]changed{
 	"partners rename": {"partner", "name"}, "partners archive": {"partner", "archived_at"}, "partners restore": {"partner", "archived_at"},
+	"branding set": {"client", "display_name"}, "branding clear": {"client", ""},
 	"admins add": {"admin", "email name role"}, "admins remove": {"admin", ""},
 	"partners create": {"partner", "name"}, "move partner": {"partner", ""}, "move cancel": {"partner", ""},
 	"keys create": {"key", "clients expires_at name scopes"}, "keys revoke": {"key", "revoked_at"}, "keys rotate": {"key", "old_text"},

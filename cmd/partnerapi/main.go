@@ -161,6 +161,7 @@ type commands struct {
 	Health    remote.Health      `cmd:"" help:"Ask a running process whether it is ready." example:"health https://api.example.com"`
 	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database's tables to this version." example:"migrate --dry-run\nmigrate"`
 	Partners  operator.Partners  `cmd:"" help:"Create, list, rename, archive and restore partners."`
+	Branding  operator.Branding  `cmd:"" help:"Set, show and clear the brands of partners, their clients and the service."`
 	Admins    operator.Admins    `cmd:"" help:"Add, list and remove admins of partners and clients."`
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`

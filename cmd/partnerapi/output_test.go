@@ -30,6 +30,7 @@ func plant(t *testing.T, d *db.DB) (client domain.ClientID, hook domain.WebhookI
 	hook = subscribed(t, d, "Acme")
 	for _, sql := range []string{
 		`UPDATE clients SET name = $1`, `UPDATE partners SET name = $1`,
+		`INSERT INTO brands (id, display_name) VALUES (gen_random_uuid(), $1)`,
 		`UPDATE webhooks SET url = $1, description = $1`,
 		`UPDATE webhook_deliveries SET reason = $1, tries = jsonb_build_array(jsonb_build_object('at', now(), 'response', $1::text))`,
 		`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
@@ -81,9 +82,9 @@ func TestCommandsPrintNoControls(t *testing.T) {
 	t.Parallel()
 	flag := databaseFlag(t)
 	client, hook := plant(t, opened(t, flag))
-	holdsText := []string{"partners list", "keys list", "audit", "mail failed", "directory list", "webhooks list", "webhooks deliveries"}
+	holdsText := []string{"partners list", "branding show", "keys list", "audit", "mail failed", "directory list", "webhooks list", "webhooks deliveries"}
 	more := map[string][]string{
-		"mail switches": {client.String()}, "webhooks deliveries": {hook.String()}, "migrate": {"--status"}, "idmap lookup": {"client", "1"},
+		"mail switches": {client.String()}, "branding show": {"--service"}, "webhooks deliveries": {hook.String()}, "migrate": {"--status"}, "idmap lookup": {"client", "1"},
 		"openapi": nil, "parity compare": nil, "parity replay": nil, "doctor": {"--recount"},
 		"partners create": nil, "admins add": nil, "keys create": nil, "keys rotate": nil, "version": nil, // TestMadeInJSON
 	}
@@ -153,7 +154,7 @@ func remarshal(t *testing.T, value any) string {
 // listNothing are the commands without --json: they change something, run on, or print
 // a file or lines of JSON.
 var listNothing = []string{
-	"serve", "work", "health", "keys revoke", "mail retry", "mail enable", "mail disable", "seed",
+	"branding set", "branding clear", "branding preview", "serve", "work", "health", "keys revoke", "mail retry", "mail enable", "mail disable", "seed",
 	"breaches import", "catalogue export", "catalogue import", "export", "import", "ingest", "reports make", "templates import", "templates enable",
 	"directory connect microsoft", "directory connect google", "directory disconnect", "directory run", "webhooks pause",
 	"webhooks resume", "webhooks listen", "mcp", "completion", "__complete", "encryption-key new",

@@ -59,6 +59,9 @@ func newBackground(
 	if err != nil {
 		return nil, err
 	}
+	if composer.Senders, err = f.Domains(); err != nil {
+		return nil, err
+	}
 	sender, err := mail.Open(f.SMTPURL, filepath.Join(dataDir, "outbox"))
 	if err != nil && f.SMTPURL == "" {
 		err = fmt.Errorf("--data-dir: without --smtp-url, emails become files: %w", err)

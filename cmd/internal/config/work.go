@@ -28,6 +28,7 @@ type WorkFlags struct {
 	StoreFlag
 	FontFlag
 	webhookFlags
+	MailDomainsFlag
 	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links begin. It may have a path, which the proxy in front takes off. Default: the listen address."`
 	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
 	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
@@ -51,6 +52,9 @@ func (f WorkFlags) Check() error {
 	validURL := cmp.Or(f.PublicURL, "http://"+cli.DefaultListen)
 	if _, err := mail.NewComposer(validURL, f.MailFrom); err != nil {
 		return fmt.Errorf("--mail-from: %w", err)
+	}
+	if _, err := f.Domains(); err != nil {
+		return err
 	}
 	if err := report.CheckStore(f.ReportStore); err != nil {
 		return fmt.Errorf("--report-store: %w", err)

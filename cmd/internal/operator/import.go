@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"partnerapi/cmd/internal/cli"
+	"partnerapi/cmd/internal/config"
 	"partnerapi/cmd/internal/database"
 	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
+	"partnerapi/db/records"
 	"partnerapi/domain"
 	"partnerapi/platform/transfer"
 )
@@ -17,6 +19,7 @@ import (
 // Import is the command import, which imports the objects of a platform.
 type Import struct {
 	database.Flags
+	config.MailDomainsFlag
 	File   string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`
 	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"Read a table of objects of this kind, such as user, instead: comma-separated values, with the names of the fields in the first row."`
 	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and print the same report, but change nothing. Rows that the lines would change stay locked meanwhile."`
@@ -40,6 +43,11 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		return err
 	}
 	defer database.CloseInto(shutFile, &err)
+	domains, err := c.Domains()
+	if err != nil {
+		return err
+	}
+	ctx = records.WithMailDomains(ctx, domains)
 	input := transfer.Lines(in)
 	if c.CSV != "" {
 		if input, err = transfer.Table(in, c.CSV); err != nil {

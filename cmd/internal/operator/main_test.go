@@ -42,6 +42,7 @@ func (c *console) run(ctx context.Context, in io.Reader, args ...string) (out, e
 	c.t.Helper()
 	var commands struct {
 		Partners      Partners      `cmd:""`
+		Branding      Branding      `cmd:""`
 		Keys          Keys          `cmd:""`
 		Webhooks      Webhooks      `cmd:""`
 		Admins        Admins        `cmd:""`

@@ -147,6 +147,11 @@ func checkRecord(d *db.DB, kind records.Kind, record any) error {
 	if err := rule.Of(kind.Type()).Check(record, d.Now(), &faults); err != nil {
 		return err
 	}
+	return faultsError(&faults)
+}
+
+// faultsError returns an error that names the fields at fault; nil without faults.
+func faultsError(faults *rule.Faults) error {
 	var texts []string
 	for _, f := range faults.List() {
 		texts = append(texts, f.Field+" "+f.Message)

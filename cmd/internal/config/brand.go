@@ -1,0 +1,21 @@
+package config
+
+import (
+	"fmt"
+
+	"partnerapi/domain"
+)
+
+// MailDomainsFlag names the domains that senders' addresses may have.
+type MailDomainsFlag struct {
+	MailDomains []string `name:"mail-domains" placeholder:"DOMAIN,…" help:"The domains that the sender addresses of brands may have, such as mail.example.com. The mail server must be authorized to send for each of them (SPF, DKIM). Without it, a sender address is refused."`
+}
+
+// Domains returns the domains. The error names the flag.
+func (f MailDomainsFlag) Domains() (domain.MailDomains, error) {
+	domains, err := domain.ParseMailDomains(f.MailDomains)
+	if err != nil {
+		return nil, fmt.Errorf("--mail-domains: %w", err)
+	}
+	return domains, nil
+}
