@@ -91,7 +91,8 @@ func TestRetirementCommands(t *testing.T) {
 		{"v1 postpone --sunset=2099-02-01T12:00:00Z", []string{"ends on 2099-02-01T12:00:00Z, not on " + in(2)}, &domain.AuditObject{}, "sunset"},
 		{"v1 postpone --sunset=2099-01-01", []string{"only be moved to later"}, nil, ""},
 		{"v1 end --force", []string{"its sunset comes on 2099-02-01T12:00:00Z", "less than twelve months ago", "no successor of",
-			"POST /v1/sendphishing"}, nil, ""},
+			"POST /v1/sendphishing", "→ partnerapi serve --release 2."}, nil, ""},
+		{"v1 end --dry-run", []string{"version 1 cannot end: correct the conditions that are marked fail"}, nil, ""},
 
 		{"v1 phase " + first + " off --until=2098-01-01",
 			[]string{first + " (sync): off until 2098-01-01. Running services follow within 30 seconds."}, &domain.AuditObject{Kind: "key"}, "phase until"},
@@ -230,9 +231,18 @@ func TestRetirementIsFollowed(t *testing.T) {
 	s.get("/v1/clients", other).want(http.StatusOK)
 	s.finish() // which records the use
 
-	refused(t, 1, []string{"v1", "end", flag}, "2 keys called it in the last 30 days", "--force", prefix(key)+" (sync): last call ", `by "psa-sync/7`)
+	refused(t, 1, []string{"v1", "end", flag}, "2 keys called it in the last 30 days", "--force", prefix(key)+" (sync) of Acme: last call ", `by "psa-sync/7`)
 	s.running = serving(t, flag, "--release=latest")
 	s.gone(key)
+	tried := command(t, "v1", "end", flag, "--dry-run")
+	if tried.code != 1 {
+		t.Fatal(tried)
+	}
+	says(t, tried.out, "ok    its sunset came on 2021-01-31\n", "fail  2 keys called it in the last 30 days; --force ends it all the same\n",
+		"      → partnerapi v1 remind --partner 'Acme'\n", "warn  2 partners were never notified of its end\n",
+		"→ partnerapi admins add EMAIL --name NAME --partner 'Acme'\n")
+	says(t, must(t, "v1", "end", flag, "--force", "--dry-run"), "warn  2 keys called it", "Version 1 can end: run partnerapi v1 end --force\n")
+	s.get("/v2/clients", key).want(http.StatusOK)
 	if done := command(t, "v1", "end", flag, "--force"); done.code != 0 || !strings.Contains(done.err, "ended although it is called: "+prefix(key)) {
 		t.Fatal(done)
 	}

@@ -154,7 +154,7 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 func (s *Store) End(ctx context.Context, e EndRequest) error {
 	const action = "end v1"
 	return s.change(ctx, action, func(ctx context.Context, state *State, now time.Time) error {
-		if err := state.checkEnd(e, now); err != nil {
+		if err := state.CheckEnd(e, now); err != nil {
 			return err
 		}
 		if err := s.exec(ctx, action, `UPDATE v1_state SET ended_at = ?`, now); err != nil {

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
-
-	"partnerapi/v1compat/usage"
 )
 
 // Bounds on brownouts, and on times in the future.
@@ -148,54 +145,6 @@ func (w Window) check() error {
 		return fmt.Errorf("--every: %v times --count %d is more than %d years", w.Every, w.Count, maxAheadYears)
 	case len(w.Keys) > maxKeys:
 		return fmt.Errorf("--keys: %d keys are more than %d: add another brownout for the others", len(w.Keys), maxKeys)
-	}
-	return nil
-}
-
-// CallerWindow is how long after a key's last call v1 cannot be ended without Force.
-const CallerWindow = 30 * 24 * time.Hour
-
-// EndRequest is the input of ending v1: the facts that may forbid it, and whether to force it.
-type EndRequest struct {
-	// Missing are the operations of v1 without a successor in the served release of v2.
-	Missing []string
-	// Calls are the last calls of the keys that called v1 within CallerWindow.
-	Calls []usage.LastCall
-	// Force ends v1 despite Calls.
-	Force bool
-}
-
-// checkEnd returns an error with every reason why v1 cannot end.
-func (s *State) checkEnd(e EndRequest, now time.Time) error {
-	a, err := s.requireAnnouncement()
-	if err != nil {
-		return err
-	}
-	var reasons []string
-	if now.Before(a.Sunset) {
-		reasons = append(reasons, fmt.Sprintf("its sunset comes on %s: run this again then", FormatTime(a.Sunset)))
-	}
-	if first := twelveMonthsAfter(a.Announced); now.Before(first) {
-		reasons = append(reasons, fmt.Sprintf("it was announced on %s, less than twelve months ago: run this again on %s",
-			FormatTime(a.Announced), FormatTime(first)))
-	}
-	if len(e.Missing) > 0 {
-		reasons = append(reasons, "the release of v2 that is served has no successor of "+strings.Join(e.Missing, ", ")+
-			": serve one that has (serve --release)")
-	}
-	if len(e.Calls) > 0 && !e.Force {
-		noun := "keys"
-		if len(e.Calls) == 1 {
-			noun = "key"
-		}
-		lines := fmt.Sprintf("%d %s called it in the last 30 days; --force ends it all the same:", len(e.Calls), noun)
-		for _, c := range e.Calls {
-			lines += "\n    " + c.String()
-		}
-		reasons = append(reasons, lines)
-	}
-	if len(reasons) > 0 {
-		return errors.New("version 1 cannot end:\n  " + strings.Join(reasons, "\n  "))
 	}
 	return nil
 }

@@ -65,18 +65,20 @@ func TestEnding(t *testing.T) {
 	w.must(w.Announce(ctx, Announcement{date("2027-06-15"), date("2028-07-01")}))
 	calls := []usage.LastCall{
 		{Prefix: "pk_aaaaaaaa", Name: "PSA", At: noon, Operation: "GET /v1/clients", UserAgents: []string{"curl/8"}},
-		{Prefix: "pk_bbbbbbbb", Name: "CRM", At: noon},
+		{Prefix: "pk_bbbbbbbb", Name: "CRM", At: noon, Partner: "Acme"},
+		{At: noon},
 	}
 	e := EndRequest{Missing: []string{"POST /v1/clients"}, Calls: calls}
 	w.refused(w.End(ctx, e), "2028-07-01", "2027-06-15", "POST /v1/clients", "--release", "--force",
-		`pk_aaaaaaaa (PSA): last call 2027-06-15T12:00:00Z, GET /v1/clients, by "curl/8"`, "pk_bbbbbbbb (CRM): last call")
+		`pk_aaaaaaaa (PSA): last call 2027-06-15T12:00:00Z, GET /v1/clients, by "curl/8"`, "pk_bbbbbbbb (CRM) of Acme: last call", "a deleted key: last call",
+		"→ partnerapi v1 end\n", "→ partnerapi v1 remind --partner 'Acme'", "→ partnerapi serve --release latest")
 	w.refused(w.End(ctx, EndRequest{Force: true}), "sunset")
 	w.clock.Set(date("2028-07-01").Add(-time.Microsecond))
 	w.refused(w.End(ctx, EndRequest{}), "sunset")
 	w.clock.Set(date("2028-07-01"))
 	w.refused(w.End(ctx, e), "POST /v1/clients", "pk_aaaaaaaa")
 	w.refused(w.End(ctx, EndRequest{Missing: e.Missing, Force: true}), "POST /v1/clients")
-	w.refused(w.End(ctx, EndRequest{Calls: calls}), "2 keys")
+	w.refused(w.End(ctx, EndRequest{Calls: calls}), "3 keys")
 	if w.holds().EndedAt != nil {
 		t.Fatal("what was refused was done")
 	}

@@ -109,7 +109,14 @@ type LastCall struct {
 
 // String formats the call for an operator.
 func (c LastCall) String() string {
-	text := fmt.Sprintf("%s (%s): last call %s", c.Prefix, c.Name, c.At.UTC().Format(time.RFC3339))
+	text := "a deleted key"
+	if c.Prefix != "" {
+		text = fmt.Sprintf("%s (%s)", c.Prefix, c.Name)
+	}
+	if c.Partner != "" {
+		text += " of " + c.Partner
+	}
+	text += ": last call " + c.At.UTC().Format(time.RFC3339)
 	if c.Operation != "" {
 		text += ", " + c.Operation
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"partnerapi/domain"
 )
@@ -14,6 +15,40 @@ func Plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Grouped formats a count with a comma between thousands.
+func Grouped(n int64) string {
+	sign, text := "", fmt.Sprint(n)
+	if n < 0 {
+		sign, text = "-", text[1:]
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return sign + text
+}
+
+// Wrap breaks a text at spaces, so that no line is longer than width unless a word is. The first line begins in the column
+// indent, and the others are indented by it.
+func Wrap(text string, width, indent int) string {
+	var out strings.Builder
+	column := indent
+	for i, word := range strings.Fields(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+			column--
+		case column+1+length > width:
+			out.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent - 1
+		default:
+			out.WriteByte(' ')
+		}
+		out.WriteString(word)
+		column += 1 + length
+	}
+	return out.String()
 }
 
 // ShortTime formats a time of a JSON object for people; a dash for nil.

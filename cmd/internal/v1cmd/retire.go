@@ -12,7 +12,6 @@ import (
 	"partnerapi/domain"
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/retire"
-	"partnerapi/v1compat/usage"
 	"partnerapi/v2/op"
 )
 
@@ -114,7 +113,7 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil || c.DryRun { // a dry run only prints the mails
 			return err
 		}
-		missing, err := withoutSuccessor(r.state)
+		missing, _, err := withoutSuccessor(r.state)
 		if err != nil {
 			return err
 		}
@@ -137,18 +136,22 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 }
 
 // withoutSuccessor returns the operations of v1 whose successor in v2 is newer than the release of v2 that was served
-// last; nil if no release is recorded. A release that this program does not know is an error.
-func withoutSuccessor(state *retire.State) (missing []string, err error) {
+// last, and the first release that has all successors; nil if no release is recorded. A release that this program does
+// not know is an error.
+func withoutSuccessor(state *retire.State) (missing []string, needed op.Release, err error) {
 	served, err := servedRelease(state)
 	if err != nil || served == 0 {
-		return nil, err
+		return nil, 0, err
 	}
 	for meta := range v1compat.Declare(v1compat.Config{}).Routes() {
-		if !meta.Additive && meta.Successor.Meta().Since > served { // additive ones, not in v1's own document, need none
-			missing = append(missing, meta.Method+" /v1"+op.Braced(meta.Path))
+		if meta.Additive { // not in v1's own document, without a successor
+			continue
+		}
+		if since := meta.Successor.Meta().Since; since > served {
+			missing, needed = append(missing, meta.Method+" /v1"+op.Braced(meta.Path)), max(needed, since)
 		}
 	}
-	return missing, nil
+	return missing, needed, nil
 }
 
 // laterFields returns, by operation of v1, the fields that v2 has only in a newer release than the one that was served
@@ -237,37 +240,58 @@ func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 type endV1Cmd struct {
 	database.Flags
-	Force bool `env:"-" help:"End it although keys called it in the last 30 days."`
+	Force  bool `env:"-" help:"End it although keys called it in the last 30 days."`
+	DryRun bool `env:"-" help:"Print the checklist, and change nothing. The exit status is the one that the command would have."`
 }
 
 // Help lists the preconditions.
 func (endV1Cmd) Help() string {
-	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named. partnerapi v1 phase --all on reverts it.`
+	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named, with the command to run. --dry-run prints these conditions, met or not, and the partners that were never notified. partnerapi v1 phase --all on reverts the end.`
 }
 
 // Run ends v1. It fails without a sunset or before it, in the twelve months after the announcement, while an operation
 // has no successor, and if a key called v1 in the last 30 days. With --force it ends v1 despite calls, and prints them.
+// With --dry-run, it only prints the checklist.
 func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
-		calls, err := usage.LastCalls(ctx, r.db, r.db.Now().Add(-retire.CallerWindow))
+		e, _, err := readEndRequest(ctx, r.db, r.Store, r.state, r.db.Now())
 		if err != nil {
 			return err
 		}
-		missing, err := withoutSuccessor(r.state)
-		if err != nil {
-			return err
+		e.Force = c.Force
+		if c.DryRun {
+			return c.tryOut(r, e)
 		}
 		err = r.change(ctx, &domain.AuditEntry{Operation: "v1 end"}, func(ctx context.Context) (string, error) {
-			err := r.End(ctx, retire.EndRequest{Missing: missing, Calls: calls, Force: c.Force})
-			return "version 1 has ended: every key is answered 410.", err
+			return "version 1 has ended: every key is answered 410.", r.End(ctx, e)
 		})
 		if err != nil {
 			return err
 		}
-		for _, call := range calls {
+		for _, call := range e.Calls {
 			fmt.Fprintln(s.Err, "ended although it is called:", call)
 		}
 		_, err = fmt.Fprintln(s.Out, "partnerapi v1 phase --all on takes that back.")
 		return err
 	})
+}
+
+// errCannotEnd is the error of a dry run whose checklist says why.
+var errCannotEnd = errors.New("version 1 cannot end: correct the conditions that are marked fail")
+
+// tryOut prints the checklist, and returns an error if v1 cannot end.
+func (c endV1Cmd) tryOut(r retirement, e retire.EndRequest) error {
+	if r.state.EndedAt != nil {
+		return r.state.CheckEnd(e, r.db.Now())
+	}
+	writeChecklist(r.Out, r.state.Checklist(e, r.db.Now()), allDetails)
+	if r.state.CheckEnd(e, r.db.Now()) != nil {
+		return errCannotEnd
+	}
+	end := "partnerapi v1 end"
+	if c.Force {
+		end += " --force"
+	}
+	_, err := fmt.Fprintln(r.Out, "\nVersion 1 can end: run "+end)
+	return err
 }
