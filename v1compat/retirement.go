@@ -96,6 +96,9 @@ func (r *route) checkPhase(c *gin.Context) error {
 	if !refused {
 		return nil
 	}
+	if r.facade.Usage != nil {
+		r.facade.Usage.CountRefusal(refusal.Cause)
+	}
 	addLink(c, r.goneLink(c))
 	e := &domain.Error{Code: codeGone, Message: r.goneMessage(state, refusal)}
 	if !refusal.Until.IsZero() {

@@ -5,6 +5,7 @@
 package retire
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
 )
 
 // Announcement is the announcement that v1 ends.
@@ -84,6 +86,8 @@ type Refusal struct {
 	Until time.Time
 	// Rehearsal reports whether a rehearsal of the caller refuses the request.
 	Rehearsal bool
+	// Cause is the setting or the brownout that refuses the request; none for a rehearsal.
+	Cause usage.Cause
 }
 
 // Refused reports whether v1 refuses a request of the key, by its phase or else by a rehearsal, and why. write reports
@@ -101,19 +105,30 @@ func (s *State) Refused(key Key, write bool, now time.Time) (Refusal, bool) {
 // refusedByPhase reports whether v1 refuses a request of the key by its phase, and why. It ignores rehearsals.
 func (s *State) refusedByPhase(key Key, write bool, now time.Time) (Refusal, bool) {
 	phase, until := s.PhaseOf(key, now)
+	cause := usage.Cause{Kind: usage.PhaseCause, ID: s.Settings.newest(key, now).ID}
 	switch phase {
 	case Off:
-		return Refusal{Phase: phase, Until: until}, true
+		return Refusal{Phase: phase, Until: until, Cause: cause}, true
 	case ReadOnly:
-		return Refusal{Phase: phase, Until: until}, write
+		return Refusal{Phase: phase, Until: until, Cause: cause}, write
 	case Brownout:
 		end := s.windowsEnd(key.ID, now)
 		if until.IsZero() || end.Before(until) {
 			until = end
 		}
-		return Refusal{Phase: phase, Until: until}, end.After(now) // end is now if no window is open
+		return Refusal{Phase: phase, Until: until, Cause: s.openBrownout(key.ID, now)}, end.After(now) // end is now if no window is open
 	}
 	return Refusal{}, false
+}
+
+// openBrownout returns the first brownout with an open window that covers the key, as a cause; none if there is none.
+func (s *State) openBrownout(key domain.KeyID, now time.Time) usage.Cause {
+	for _, w := range s.Windows {
+		if from, _, ok := w.Next(now); ok && !from.After(now) && w.covers(key) {
+			return usage.Cause{Kind: usage.BrownoutCause, ID: w.ID}
+		}
+	}
+	return usage.Cause{}
 }
 
 // windowsEnd returns the first time from t on at which no window covers the key: t itself, or the end of a window and
@@ -179,6 +194,8 @@ type Setting struct {
 	Phase Phase
 	// Until is the first time at which the setting is not active; zero means that it does not expire.
 	Until time.Time
+	// SetAt is when it was set.
+	SetAt time.Time
 }
 
 // isActive reports whether the setting has not expired.
@@ -194,6 +211,19 @@ func NewSettings(list ...Setting) Settings {
 		s[set.Scope] = append(s[set.Scope], set)
 	}
 	return s
+}
+
+// All returns the settings in the order in which they were set.
+func (s Settings) All() []Setting {
+	return slices.SortedFunc(func(yield func(Setting) bool) {
+		for _, list := range s {
+			for _, set := range list {
+				if !yield(set) {
+					return
+				}
+			}
+		}
+	}, func(a, b Setting) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // Len returns the number of settings.

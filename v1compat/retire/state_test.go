@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v1compat/usage"
 )
 
 var (
@@ -73,6 +74,14 @@ func TestRefused(t *testing.T) {
 			c.until > 0 && !got.Until.Equal(at(c.until)):
 			t.Errorf("%s: %v, until %v", name, refused, got.Until)
 		}
+	}
+	open := &State{Settings: NewSettings(Setting{ID: 4, Phase: Brownout}), Windows: []Window{{ID: 1, Start: at(9), For: time.Minute, Count: 1}, {ID: 2, Start: noon, For: time.Minute, Count: 1}}}
+	if got, refused := open.Refused(mine, false, noon); !refused || got.Cause != (usage.Cause{Kind: usage.BrownoutCause, ID: 2}) {
+		t.Errorf("got %+v, want brownout 2 as the cause", got)
+	}
+	off := &State{Settings: NewSettings(Setting{ID: 4, Phase: Off})}
+	if got, refused := off.Refused(mine, false, noon); !refused || got.Cause != (usage.Cause{Kind: usage.PhaseCause, ID: 4}) {
+		t.Errorf("got %+v, want setting 4 as the cause", got)
 	}
 	rehearsed := &State{Settings: NewSettings(until(1, key, ReadOnly, 9)), Rehearsals: map[domain.KeyID]time.Time{mine.ID: at(20)}}
 	for _, c := range []struct {

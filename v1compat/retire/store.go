@@ -72,12 +72,14 @@ func (s *Store) readSettings(ctx context.Context, since time.Time) (Settings, er
 		PartnerID *domain.PartnerID
 		Phase     Phase
 		Until     *time.Time
+		SetAt     time.Time
 	}](ctx, s.db, readAction, pg.SQL(
-		"SELECT id, key_id, partner_id, phase, until FROM v1_phases WHERE until IS NULL OR until > ? ORDER BY id", since))
+		"SELECT id, key_id, partner_id, phase, until, set_at FROM v1_phases WHERE until IS NULL OR until > ? ORDER BY id", since))
 	var list []Setting
 	for _, r := range rows {
 		list = append(list, Setting{
 			ID: r.ID, Scope: Scope{Key: domain.OrZero(r.KeyID), Partner: domain.OrZero(r.PartnerID)}, Phase: r.Phase, Until: domain.OrZero(r.Until),
+			SetAt: r.SetAt,
 		})
 	}
 	return NewSettings(list...), err

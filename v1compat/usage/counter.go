@@ -39,6 +39,7 @@ type Counter struct {
 
 	mu        sync.Mutex
 	tallies   map[countKey]*tally
+	refusals  map[refusalKey]int64
 	uncounted int64 // calls for which there was no room
 
 	flushing sync.Mutex // held by a flush; guards what follows
@@ -66,7 +67,7 @@ type tally struct {
 func New(d *pg.DB, clock domain.Clock, log *slog.Logger) *Counter {
 	return &Counter{
 		db: d, exec: pg.Exec, clock: clock, log: log, replica: uuid.NewString(), limit: maxTallies,
-		tallies: map[countKey]*tally{},
+		tallies: map[countKey]*tally{}, refusals: map[refusalKey]int64{},
 	}
 }
 
@@ -166,6 +167,7 @@ type batch struct {
 	calls, failures                  []int64
 	first, last                      []time.Time
 	agents                           []string // of each row, by lines
+	refusals                         refusalRows
 }
 
 // addStatement adds to the table, unless the process has already recorded a flush with this number or a later one.
@@ -177,6 +179,12 @@ WITH turn AS (
 	ON CONFLICT (replica) DO UPDATE SET sequence = excluded.sequence, flushed_at = excluded.flushed_at
 	WHERE f.sequence < excluded.sequence
 	RETURNING 1
+), refused AS (
+	INSERT INTO v1_refusals AS r (kind, id, day, refused)
+	SELECT n.kind, n.id, n.day, n.refused
+	FROM unnest($14::text[], $15::bigint[], $16::text[]::date[], $17::bigint[]) AS n (kind, id, day, refused), turn
+	ORDER BY n.kind COLLATE "C", n.id, n.day
+	ON CONFLICT (kind, id, day) DO UPDATE SET refused = r.refused + excluded.refused
 )
 INSERT INTO v1_usage AS u (key_id, day, surface, operation, calls, failures, first_at, last_at, user_agents)
 SELECT n.key_id, n.day, n.surface, n.operation, n.calls, n.failures, n.first_at, n.last_at, string_to_array(n.agents, E'\n')
@@ -228,11 +236,11 @@ func (c *Counter) send(ctx context.Context, b *batch) error {
 func (b *batch) args(replica string) []any {
 	return []any{
 		replica, b.sequence, b.at, b.keys, b.days, b.surfaces, b.operations, b.calls, b.failures, b.first, b.last, b.agents,
-		MaxAgents,
+		MaxAgents, b.refusals.kinds, b.refusals.ids, b.refusals.days, b.refusals.counts,
 	}
 }
 
-// drain returns the calls counted since the previous drain; nil for none. It evicts entries without calls since then,
+// drain returns the calls and refusals counted since the previous drain; nil for none. It evicts entries without calls since then,
 // or all entries if more than half of the limit remain. It logs how many calls were not counted.
 func (c *Counter) drain(ctx context.Context) *batch {
 	c.mu.Lock()
@@ -243,7 +251,7 @@ func (c *Counter) drain(ctx context.Context) *batch {
 		c.uncounted = 0
 	}
 
-	b := &batch{at: c.clock.Now()}
+	b := &batch{at: c.clock.Now(), refusals: c.drainRefusals()}
 	for key, t := range c.tallies {
 		if t.calls == 0 {
 			delete(c.tallies, key)
@@ -255,7 +263,7 @@ func (c *Counter) drain(ctx context.Context) *batch {
 	if len(c.tallies) > c.limit/2 {
 		clear(c.tallies)
 	}
-	if len(b.keys) == 0 {
+	if len(b.keys) == 0 && len(b.refusals.ids) == 0 {
 		return nil
 	}
 	return b
@@ -283,8 +291,8 @@ const (
 )
 
 // prune deletes rows past their retention, once a day and at most a few batches; the next flushes delete the rest. It
-// skips rows that another process is deleting. After the last batch it deletes the flush numbers of processes that
-// ended long ago.
+// skips rows that another process is deleting. After the last batch it deletes old refusals, and the flush numbers of
+// processes that ended long ago.
 func (c *Counter) prune(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
@@ -309,7 +317,8 @@ func (c *Counter) prune(ctx context.Context) error {
 			continue
 		}
 		_, err = c.exec(ctx, c.db, "forget processes that counted the use of v1", pg.SQL(
-			"DELETE FROM v1_usage_flushes WHERE flushed_at < ?::timestamptz", now.AddDate(0, 0, -replicaDays)))
+			"WITH old AS (DELETE FROM v1_refusals WHERE day < ?::date) DELETE FROM v1_usage_flushes WHERE flushed_at < ?::timestamptz",
+			oldestDay(now), now.AddDate(0, 0, -replicaDays)))
 		if err == nil {
 			c.pruned = domain.DateOf(now)
 		}
