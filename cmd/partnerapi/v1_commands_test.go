@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,33 @@ func TestPublicURLOfDryRuns(t *testing.T) {
 	if strings.Contains(got, "127.0.0.1") {
 		t.Errorf("links lead to this machine:\n%s", got)
 	}
+}
+
+// TestPublicURLOfService verifies that a dry run without --public-url prints links of the service that sends emails, also
+// after it stopped, and of the last one if there were several.
+func TestPublicURLOfService(t *testing.T) {
+	t.Parallel()
+	database := databaseFlag(t)
+	insertClients(t, opened(t, database), "Acme", "Hill")
+	must(t, "admins", "add", "ada@acme.example", "--name=Ada", database)
+	announce := []string{"v1", "announce", "--dry-run", "--sunset=" + time.Now().AddDate(2, 0, 0).Format(time.DateOnly), database}
+	says(t, must(t, announce...), "http://127.0.0.1:8080/docs/guide/moving-from-v1") // no service yet
+	first := serving(t, database)
+	says(t, must(t, announce...), first.address+"/docs/guide/moving-from-v1")
+	first.finish()
+	serveAt := func(url string, more ...string) { // which cannot be called there
+		t.Helper()
+		r := inProcess(t, append([]string{"serve", "--listen=127.0.0.1:0", "--data-dir=" + t.TempDir(), "--public-url=" + url, database}, more...)...)
+		if r.out.await(regexp.MustCompile("serves v2 release"), r.ended) == nil {
+			t.Fatalf("no greeting:\n%s", r.logs)
+		}
+		r.finish()
+	}
+	serveAt("https://api.example.com/base/")
+	says(t, must(t, announce...), "https://api.example.com/base/docs/guide/moving-from-v1")
+	serveAt("https://elsewhere.example.com", "--no-work") // it sends no emails
+	says(t, must(t, announce...), "https://api.example.com/base/docs/guide/moving-from-v1")
+	says(t, must(t, append(announce, "--public-url=https://flag.example.com")...), "https://flag.example.com/docs/guide/moving-from-v1")
 }
 
 // importNumbers verifies that the role of a database gives a client of the service a number, and that the next client

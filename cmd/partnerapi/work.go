@@ -47,7 +47,7 @@ type background struct {
 }
 
 // newBackground wires the background work of a process. Without a mail server it writes mail to the data directory.
-// address is the URL that links begin with if --public-url is not set.
+// address is the URL that links begin with if --public-url is not set. The URL is recorded for commands that show emails.
 func newBackground(
 	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, r resources, log *slog.Logger,
 	traces *telemetry.Telemetry,
@@ -60,6 +60,9 @@ func newBackground(
 		return nil, err
 	}
 	if composer.Senders, err = f.Domains(); err != nil {
+		return nil, err
+	}
+	if err := d.RecordPublicURL(ctx, address); err != nil {
 		return nil, err
 	}
 	sender, err := mail.Open(f.SMTPURL, filepath.Join(dataDir, "outbox"))

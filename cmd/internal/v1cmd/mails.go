@@ -26,7 +26,8 @@ import (
 type mailFlags struct {
 	DryRun bool `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
 	Again  bool `env:"-" help:"Also mail those who already got this mail for this announcement."`
-	// PublicURL is for DryRun alone: an email has the public URL of the process that sends it.
+	// PublicURL is for DryRun alone: an email has the URL of the process that sends it, which is also
+	// the default here. Its help is that of serve, which reads the same variable.
 	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"The address that callers reach the service at, with which links begin. It may have a path, which the proxy in front takes off. Default: the listen address."`
 }
 
@@ -141,7 +142,7 @@ func (t *mailing) applyAndMail(
 		if err := t.db.DryRun(ctx, work); err != nil {
 			return err
 		}
-		err := t.print()
+		err := t.print(ctx)
 		t.report("would be sent")
 		return err
 	}
@@ -182,9 +183,14 @@ func (t *mailing) request(ctx context.Context, operation string) error {
 	})
 }
 
-// print prints the mails that have recipients, without sender and id: mails get those when they are sent.
-func (t *mailing) print() error {
-	composer, err := mail.NewComposer(cmp.Or(t.PublicURL, "http://"+cli.DefaultListen), "")
+// print prints the mails that have recipients, without sender and id: mails get those when they are sent. Links begin with
+// PublicURL or, without one, with the URL of the process that sends emails.
+func (t *mailing) print(ctx context.Context) error {
+	served, err := t.db.PublicURL(ctx)
+	if err != nil {
+		return err
+	}
+	composer, err := mail.NewComposer(cmp.Or(t.PublicURL, served, "http://"+cli.DefaultListen), "")
 	if err != nil {
 		return err
 	}
@@ -228,7 +234,7 @@ type remindV1Cmd struct {
 
 // Help says who gets what.
 func (remindV1Cmd) Help() string {
-	return `Mails the owners and admins of each partner the announced end, the keys that called v1 in the last 30 days with what they called, and what to call instead. Who has moved, as v1 status has it, gets the date alone. An address gets one reminder for an announcement; v1 postpone makes it another one.`
+	return `Mails the owners and admins of each partner the announced end, the keys that called v1 in the last 30 days with what they called, and what to call instead. Who has moved, as v1 status has it, gets the date alone. An address gets one reminder for an announcement; v1 postpone makes it another one. The links of --dry-run begin with the public URL of the process that sends emails, unless --public-url is given.`
 }
 
 // Run mails all partners, or that of --partner. It fails if no end is announced, or if that changes meanwhile.

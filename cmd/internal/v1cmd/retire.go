@@ -81,7 +81,7 @@ type announceV1Cmd struct {
 
 // Help says who gets what.
 func (announceV1Cmd) Help() string {
-	return `Mails the owners and admins of each partner, as v1 remind does. With --again an announcement that stands is mailed again.`
+	return `Mails the owners and admins of each partner, as v1 remind does. With --again an announcement that stands is mailed again. The links of --dry-run begin with the public URL of the process that sends emails, unless --public-url is given.`
 }
 
 // Validate rejects an absent sunset.
@@ -191,7 +191,7 @@ type postponeV1Cmd struct {
 
 // Help says who gets what.
 func (postponeV1Cmd) Help() string {
-	return `Mails the owners and admins of each partner, as v1 remind does. With --again the day that stands is mailed again.`
+	return `Mails the owners and admins of each partner, as v1 remind does. With --again the day that stands is mailed again. The links of --dry-run begin with the public URL of the process that sends emails, unless --public-url is given.`
 }
 
 // Validate rejects an absent sunset.
