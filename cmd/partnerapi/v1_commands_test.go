@@ -43,7 +43,7 @@ func TestStatusCommand(t *testing.T) {
 	says(t, must(t, "v1", "status", flag, "--days=1"), "In the last 1 day:")
 	must(t, "v1", "phase", flag, "pk_demo_other", "read_only")
 	says(t, must(t, "v1", "status", flag, "--key=pk_demo_o"),
-		"pk_demo_other (pk_demo_other) did not call v1 in the last 400 days. It is in phase read_only.\n")
+		"pk_demo_other (pk_demo_other) did not call v1 in the last 400 days. It is in\nphase read_only.\n")
 	if out := must(t, "v1", "status", flag, "--key=pk_demo_other", "--html="+file); out != "wrote "+file+"\n" {
 		t.Errorf("printed %q", out)
 	}

@@ -234,6 +234,18 @@ func TestRetirementIsFollowed(t *testing.T) {
 	refused(t, 1, []string{"v1", "end", flag}, "2 keys called it in the last 30 days", "--force", prefix(key)+" (sync) of Acme: last call ", `by "psa-sync/7`)
 	s.running = serving(t, flag, "--release=latest")
 	s.gone(key)
+	var status struct {
+		Timeline []struct {
+			What    string
+			Refused *int
+		}
+	}
+	if err := json.Unmarshal([]byte(must(t, "v1", "status", flag, "--json")), &status); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(status.Timeline); n != 2 || status.Timeline[1].What != "brownout 1" || *status.Timeline[1].Refused != 1 {
+		t.Errorf("got %+v, want a phase, and a brownout that refused one request", status.Timeline)
+	}
 	tried := command(t, "v1", "end", flag, "--dry-run")
 	if tried.code != 1 {
 		t.Fatal(tried)

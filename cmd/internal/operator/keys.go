@@ -214,9 +214,9 @@ type keyLine struct {
 
 // row returns the cells of the table.
 func (k keyLine) row() []any {
-	clients := "all"
+	clients := any("all")
 	if !k.AllClients {
-		clients = fmt.Sprint(k.Clients)
+		clients = k.Clients
 	}
 	old := "-"
 	if k.OldPrefix != nil {

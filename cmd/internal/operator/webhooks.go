@@ -84,9 +84,9 @@ func (c listWebhooksCmd) Run(ctx context.Context, s cli.Env) error {
 
 // row returns the cells of the table.
 func (h webhookLine) row() []any {
-	clients := "all"
+	clients := any("all")
 	if !h.AllClients {
-		clients = fmt.Sprint(h.Clients)
+		clients = h.Clients
 	}
 	status, ends := string(h.Status), output.ShortTime(h.KeyExpiresAt)
 	if h.DisabledReason != nil {

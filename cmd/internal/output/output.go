@@ -3,10 +3,8 @@ package output
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"sync"
-	"text/tabwriter"
 
 	"partnerapi/domain"
 )
@@ -77,49 +75,4 @@ func JSON(to io.Writer, value any) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
-}
-
-// Table aligns the cells of rows in columns. A row is one line: control characters in a cell are escaped.
-type Table struct {
-	w    *tabwriter.Writer
-	rows int
-}
-
-// flushEvery is the number of rows buffered to align the columns.
-const flushEvery = 1000
-
-// NewTable starts a table with the names of its columns.
-func NewTable(to io.Writer, columns ...any) *Table {
-	t := &Table{w: tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)}
-	t.Row(columns...)
-	return t
-}
-
-// Row adds a row. Errors of writing are returned by Flush.
-func (t *Table) Row(cells ...any) {
-	end := "\t"
-	for i, cell := range cells {
-		if i == len(cells)-1 {
-			end = "\n"
-		}
-		fmt.Fprint(t.w, domain.Visible(fmt.Sprint(cell)), end)
-	}
-	if t.rows++; t.rows%flushEvery == 0 {
-		_ = t.w.Flush() // the next write fails too
-	}
-}
-
-// Flush writes the rows.
-func (t *Table) Flush() error { return t.w.Flush() }
-
-// List prints a list as a JSON array, or as a table with the columns; row returns the cells of an item.
-func List[T any](to io.Writer, isJSON bool, list []T, columns []any, row func(T) []any) error {
-	if isJSON {
-		return JSON(to, append([]T{}, list...)) // [] for nil
-	}
-	t := NewTable(to, columns...)
-	for _, item := range list {
-		t.Row(row(item)...)
-	}
-	return t.Flush()
 }

@@ -150,7 +150,7 @@ func (c listBrownoutsCmd) Run(ctx context.Context, s cli.Env) error {
 				line.Keys = append(line.Keys, cmp.Or(prefixes[key], key.String()))
 			}
 			line.row = []any{
-				w.ID, retire.FormatTime(w.Start), w.For, every, w.Count, describeNext(w, r.db.Now()),
+				fmt.Sprint(w.ID), retire.FormatTime(w.Start), w.For, every, w.Count, describeNext(w, r.db.Now()),
 				cmp.Or(strings.Join(line.Keys, ","), "all in phase brownout"),
 			}
 			lines = append(lines, line)

@@ -130,7 +130,7 @@ func TestMails(t *testing.T) {
 	w.Exec("UPDATE partner_mails SET sent_at = $1 WHERE recipient = 'owner@tidewater.example'", noon)
 	st := w.read(StatusCmd{})
 	var text strings.Builder
-	if err := st.WriteTable(&text); err != nil || len(st.Mails) != 9 || !strings.Contains(text.String(), "owner@tidewater.example") || !strings.Contains(text.String(), "waiting") {
+	if err := st.WriteTable(&text, true); err != nil || len(st.Mails) != 9 || !strings.Contains(text.String(), "owner@tidewater.example") || !strings.Contains(text.String(), "waiting") {
 		t.Errorf("%v: %s", err, &text)
 	}
 	if st := w.read(StatusCmd{Key: "pk_other"}); len(st.Mails) != 3 || slices.ContainsFunc(st.Mails, func(m mailStatus) bool { return m.SentAt == nil }) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -25,16 +24,17 @@ import (
 // StatusCmd is the command v1 status, which shows who still calls version 1.
 type StatusCmd struct {
 	database.Flags
-	Key  string `env:"-" placeholder:"PREFIX" help:"Only this key, by the prefix that keys list shows."`
-	Days int    `env:"-" default:"30" help:"How many days of calls and user agents to show, including today (UTC): 1 to 400."`
-	JSON bool   `name:"json" env:"-" xor:"form" help:"Print JSON: per key also the items of GET /v1/usage."`
-	HTML string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"Write an HTML page with charts by day, in one file."`
+	Key        string `env:"-" placeholder:"PREFIX" help:"Only this key, by the prefix that keys list shows."`
+	Days       int    `env:"-" default:"30" help:"How many days of calls and user agents to show, including today (UTC): 1 to 400."`
+	Operations bool   `env:"-" xor:"form" help:"Also show each operation of each key, with its successor and user agents, and all emails. The tables are wider than a terminal."`
+	JSON       bool   `name:"json" env:"-" xor:"form" help:"Print JSON: per key also the items of GET /v1/usage."`
+	HTML       string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"Write an HTML page with charts by day, in one file."`
 }
 
 // Help says what the verdicts mean.
 func (StatusCmd) Help() string {
-	return `Shows when v1 ends, which keys call it, and how far each is on its way to v2. What services counted in the last
-10 seconds is not in it yet.
+	return `Shows when v1 ends, whether it can, and which keys still have to move to v2, in lines of at most 80 characters. With
+--operations, it shows all keys and their operations. What services counted in the last 10 seconds is not in it yet.
 
 Each operation that a key called in the last 400 days has a verdict:
 
@@ -52,6 +52,11 @@ here, nor for v1 remind, v1 announce and v1 end. A key's last use (keys list) in
 
 A rehearsal is v1 switched off for a key for some minutes by its own wish (POST /v1/rehearsal). It is no call of v1; what
 v1 answers 410 in it is one.
+
+Without --key, it begins with a checklist of the conditions that v1 end requires: ok is met, fail is not, and warn prevents nothing. Each has the
+command to run. v1 end --dry-run prints it too, with all details.
+
+The forecast is a straight line through the calls of the last two to four whole weeks before today.
 
 When v1 was ended, the command says from when on it can be deleted: 30 days after the end, or after the last call, where
 one came since then.`
@@ -82,7 +87,7 @@ func (c StatusCmd) Run(ctx context.Context, s cli.Env) error {
 			_, err := fmt.Fprintln(s.Out, "wrote", c.HTML)
 			return err
 		}
-		return st.WriteTable(s.Out)
+		return st.WriteTable(s.Out, c.Operations)
 	})
 }
 
@@ -105,10 +110,20 @@ type Status struct {
 	Mails []mailStatus `json:"mails"`
 	Keys  []keyStatus  `json:"keys"`
 	ByDay []usage.Day  `json:"by_day"`
+	// Checklist has the conditions of v1's end, as v1 end --dry-run prints them; empty for one key, and after the end.
+	Checklist []retire.Condition `json:"checklist"`
+	// LastCall is the day on which v1 is called for the last time if calls go on falling as they do. It is null if they do
+	// not fall, if the days are too few, and after the end.
+	LastCall *domain.Date `json:"last_call_forecast"`
+	// Timeline has the phases in force and the brownouts.
+	Timeline []span `json:"timeline"`
 
 	// Heading has lines on v1's end and its use; NoCalls is the line shown without Keys.
 	Heading []string `json:"-"`
 	NoCalls string   `json:"-"`
+
+	contacts map[domain.PartnerID][]string // the email addresses of each partner's owners and admins
+	forecast forecast
 }
 
 type announcement struct {
@@ -131,6 +146,8 @@ type keyStatus struct {
 	Label   string      `json:"-"`
 	InPhase string      `json:"-"`
 	Days    []usage.Day `json:"-"`
+
+	partner domain.PartnerID
 }
 
 // parityStatus is a key's use of v1 by parity. Items are those that GET /v1/usage has as parity.
@@ -169,6 +186,8 @@ type mailStatus struct {
 	// SentAt is null unless the mail was sent, and FailedAt unless it was given up.
 	SentAt   *domain.Time `json:"sent_at"`
 	FailedAt *domain.Time `json:"failed_at"`
+
+	partner domain.PartnerID
 }
 
 // State returns when the mail was sent, or "failed" or "waiting".
@@ -186,7 +205,7 @@ func (m mailStatus) State() string {
 func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) ([]mailStatus, error) {
 	all, err := store.Mails(ctx, only)
 	return pg.MapRows(all, func(m *retire.Mail) mailStatus {
-		return mailStatus{m.Kind, m.Name, m.Recipient, domain.At(m.CreatedAt), domain.MaybeAt(m.SentAt), domain.MaybeAt(m.FailedAt)}
+		return mailStatus{m.Kind, m.Name, m.Recipient, domain.At(m.CreatedAt), domain.MaybeAt(m.SentAt), domain.MaybeAt(m.FailedAt), m.Partner}
 	}), err
 }
 
@@ -196,12 +215,12 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	query := usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: now, Days: c.Days,
 	}
+	keys, err := d.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var key db.Key // zero without --key: of all keys
 	if c.Key != "" {
-		keys, err := d.Keys(ctx)
-		if err != nil {
-			return nil, err
-		}
 		if key, err = findKeyByPrefix(keys, c.Key); err != nil {
 			return nil, err
 		}
@@ -215,7 +234,7 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 	if err != nil {
 		return nil, err
 	}
-	lastCalls, err := usage.LastCalls(ctx, d, now.Add(-usage.Silent))
+	end, people, err := readEndRequest(ctx, d, store, state, now)
 	if err != nil {
 		return nil, err
 	}
@@ -242,9 +261,22 @@ func (c StatusCmd) Read(ctx context.Context, d *db.DB, store *retire.Store, now 
 		st.NoCalls = fmt.Sprintf("%s (%s) did not call v1 in the last 400 days. It is in phase %s.", key.Prefix, key.Name,
 			phaseText(phase, until))
 	}
+	refusals, err := usage.Refusals(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	st.Timeline, st.contacts = namesOf(keys).spans(state, refusals, key, now), contactsOf(people)
+	st.Checklist = []retire.Condition{}
+	if state.EndedAt == nil {
+		st.forecast = newForecast(st.ByDay)
+		st.LastCall = st.forecast.LastCall
+		if c.Key == "" {
+			st.Checklist = state.Checklist(end, now)
+		}
+	}
 	var lastCall time.Time
-	if len(lastCalls) > 0 {
-		lastCall = lastCalls[0].At // the latest one, by any key
+	if len(end.Calls) > 0 {
+		lastCall = end.Calls[0].At // the latest one, by any key
 	}
 	st.addHeading(state, lastCall)
 	return st, nil
@@ -277,7 +309,7 @@ func statusOf(k *usage.Key, state *retire.State, now time.Time) keyStatus {
 	phase, until := state.PhaseOf(retire.Key{ID: k.ID, Partner: k.Partner}, now)
 	out := keyStatus{
 		Who: k.Who, Phase: phase, PhaseUntil: domain.MaybeAt(domain.OrNil(until)), Use: k.Use,
-		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days,
+		Shown: cmp.Or(k.Prefix, k.ID.UUID()), Label: k.Name, InPhase: phaseText(phase, until), Days: k.Days, partner: k.Partner,
 	}
 	if !k.Live { // revoked, expired or deleted
 		out.Label = strings.TrimSpace(k.Name + " (ended)")
@@ -299,8 +331,8 @@ func phaseText(phase retire.Phase, until time.Time) string {
 }
 
 // addHeading sets Heading: when v1 ends or ended, when it can be deleted or whether new keys have it, and how often it was
-// called. It also sets Announcement, EndedAt and DeletableAt. last is the last call of v1 by any key within usage.Silent;
-// zero for none.
+// called. It also sets Announcement, EndedAt and DeletableAt. last is the last call of v1 by any key within
+// retire.CallerWindow; zero for none.
 func (st *Status) addHeading(state *retire.State, last time.Time) {
 	var a retire.Announcement
 	if state.Announcement != nil {
@@ -344,7 +376,10 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 		noun = " call"
 	}
 	st.Heading = append(st.Heading, fmt.Sprintf("In the last %s: %s of v1 by %s, of which %s failed.",
-		output.Plural(st.Days, "day", "days"), grouped(calls)+noun, output.Plural(keys, "key", "keys"), grouped(failures)))
+		output.Plural(st.Days, "day", "days"), output.Grouped(calls)+noun, output.Plural(keys, "key", "keys"), output.Grouped(failures)))
+	if st.forecast.Weeks > 0 {
+		st.Heading = append(st.Heading, st.forecast.Text(st.Announcement))
+	}
 }
 
 // describeNewKeys returns a sentence on whether new keys have v1, and how to change it.
@@ -371,86 +406,6 @@ func (st *Status) describeDeletion(ended, last time.Time) string {
 	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, takes " +
 		"the lines that name v1cmd out of cmd/partnerapi/main.go, and adds idmap/drop.sql as the next migration; make without-v1 proves that the rest stands) and make build, then " +
 		"partnerapi migrate, and replace the processes, as in any upgrade."
-}
-
-// WriteTable prints the status as tables.
-func (st *Status) WriteTable(out io.Writer) error {
-	for _, line := range st.Heading {
-		fmt.Fprintln(out, line)
-	}
-	fmt.Fprintln(out)
-	if err := st.writeKeys(out); err != nil {
-		return err
-	}
-	return errors.Join(st.writeParity(out), st.writeRehearsals(out), st.writeMails(out))
-}
-
-// writeParity prints the keys with which parity called v1, if there are any.
-func (st *Status) writeParity(out io.Writer) error {
-	if len(st.Parity) == 0 {
-		return nil
-	}
-	fmt.Fprintln(out, "\nCalls of v1 by partnerapi parity, which compares both versions; they are counted nowhere else:")
-	columns := []any{"KEY", "NAME", "PARTNER", "LAST CALL", "CALLS", "FAILED"}
-	return output.List(out, false, st.Parity, columns, func(p parityStatus) []any {
-		return []any{cmp.Or(p.Prefix, "-"), p.Name, cmp.Or(p.PartnerName, "-"), output.FormatTime(&p.LastAt.Time), p.Calls, p.Failures}
-	})
-}
-
-// maxMailRows is the maximum number of mails in the table.
-const maxMailRows = 50
-
-// writeMails prints the latest mails about the end of v1, if there are any.
-func (st *Status) writeMails(out io.Writer) error {
-	if len(st.Mails) == 0 {
-		return nil
-	}
-	fmt.Fprintln(out)
-	columns := []any{"MAIL", "PARTNER", "TO", "ASKED FOR", "SENT"}
-	err := output.List(out, false, st.Mails[:min(len(st.Mails), maxMailRows)], columns, func(m mailStatus) []any {
-		return []any{m.Kind, m.PartnerName, m.To, output.FormatTime(&m.CreatedAt.Time), m.State()}
-	})
-	if more := len(st.Mails) - maxMailRows; more > 0 && err == nil {
-		_, err = fmt.Fprintf(out, "%d older mails: --json lists all.\n", more)
-	}
-	return err
-}
-
-// writeRehearsals prints the rehearsals, if there were any.
-func (st *Status) writeRehearsals(out io.Writer) error {
-	if len(st.Rehearsals) == 0 {
-		return nil
-	}
-	fmt.Fprintln(out)
-	columns := []any{"KEY", "NAME", "PARTNER", "LAST REHEARSAL", "END"}
-	return output.List(out, false, st.Rehearsals, columns, func(r rehearsalStatus) []any {
-		return []any{r.Key, r.Name, cmp.Or(r.PartnerName, "-"), output.FormatTime(&r.StartedAt.Time), r.End()}
-	})
-}
-
-// writeKeys prints the keys that called v1, and their operations.
-func (st *Status) writeKeys(out io.Writer) error {
-	if len(st.Keys) == 0 {
-		_, err := fmt.Fprintln(out, st.NoCalls)
-		return err
-	}
-	columns := []any{"KEY", "NAME", "PARTNER", "PHASE", "LAST CALL", "CALLS", "FAILED", "VERDICT"}
-	err := output.List(out, false, st.Keys, columns, func(k keyStatus) []any {
-		last := output.FormatTime(&k.LastAt.Time)
-		return []any{k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), k.InPhase, last, k.Calls, k.Failures, k.Verdict}
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(out)
-	calls := output.NewTable(out, "KEY", "OPERATION", "SUCCESSOR", "LAST CALL", "CALLS", "FAILED", "SUCCESSOR'S", "VERDICT", "USER AGENTS")
-	for _, k := range st.Keys {
-		for _, o := range k.Operations {
-			calls.Row(k.Shown, o.Operation, cmp.Or(o.Successor, "-"), output.FormatTime(&o.LastAt.Time), o.Calls, o.Failures, o.SuccessorCalls,
-				o.Verdict, cmp.Or(strings.Join(o.UserAgents, ", "), "-"))
-		}
-	}
-	return calls.Flush()
 }
 
 // WriteJSON writes the status as JSON, with the API's encoder, as its items are those of GET /v1/usage.

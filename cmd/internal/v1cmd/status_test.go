@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 
@@ -111,8 +112,14 @@ func (w *world) read(c StatusCmd) *Status {
 func (w *world) table(c StatusCmd) string {
 	w.t.Helper()
 	var out bytes.Buffer
-	w.Must(w.read(c).WriteTable(&out))
+	w.Must(w.read(c).WriteTable(&out, c.Operations))
 	return out.String()
+}
+
+// text is the status as text with spaces in place of the ends of lines.
+func (w *world) text(c StatusCmd) string {
+	w.t.Helper()
+	return strings.Join(strings.Fields(w.table(c)), " ")
 }
 
 // page is the page of a status, which needs nothing from elsewhere and runs nothing.
@@ -186,9 +193,9 @@ func TestStatusOfParity(t *testing.T) {
 	w.called("pk_other", "GET /v1/clients", 50, 50, 7, 0, usage.ParityAgent+"2.4")
 	w.announce()
 
-	holds(t, w.table(StatusCmd{}), "In the last 30 days: 5 calls of v1 by 1 key, of which 0 failed.\n",
+	holds(t, w.table(StatusCmd{Operations: true}), "In the last 30 days: 5 calls of v1 by 1 key, of which 0 failed.\n",
 		"\nCalls of v1 by partnerapi parity, which compares both versions; they are counted nowhere else:\n"+
-			"KEY       NAME      PARTNER    LAST CALL          CALLS  FAILED\npk_other  pk_other  Tidewater  2026-06-14 09:00Z  60     8\n")
+			"KEY       NAME      PARTNER    LAST CALL          CALLS  FAILED\npk_other  pk_other  Tidewater  2026-06-14 09:00Z     60       8\n")
 	holds(t, w.json(StatusCmd{}), `"parity":[{"key":"pk_other","name":"pk_other","partner":"Tidewater","live":true,`+
 		`"last_at":"2026-06-14T09:00:00.000000Z","calls":60,"failures":8,"items":[{"day":"2026-06-14","operation":"GET /v1/partner","calls":30,`,
 		`"user_agents":["partnerapi-parity/2.4"],"successor":"GET /v2/partner"}`)
@@ -211,23 +218,39 @@ func TestStatusOfParity(t *testing.T) {
 	}
 }
 
-// statusTable is the table of the scene.
-const statusTable = `The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.
+// statusHead is the beginning of the status of the scene.
+const statusHead = `The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.
 New keys have v1: the command v1 phase --new off changes that.
 In the last 30 days: 43,461 calls of v1 by 3 keys, of which 900 failed.
+At the pace of the last 4 weeks, the last call comes around 2026-10-20, 247 days
+before the sunset.
 
-KEY          NAME         PARTNER     PHASE  LAST CALL          CALLS  FAILED  VERDICT
-pk_all       pk_all       Northlight  on     2026-06-15 09:00Z  42600  60      half-way
-pk_readonly  pk_readonly  Northlight  on     2026-06-15 09:00Z  840    840     not begun
-pk_subset    pk_subset    Northlight  on     2026-06-03 09:00Z  21     0       moved
-pk_other     pk_other     Tidewater   on     2026-04-01 09:00Z  0      0       stopped
+Can v1 end? Not yet: 3 conditions are not met.
+`
 
-KEY          OPERATION                          SUCCESSOR                          LAST CALL          CALLS  FAILED  SUCCESSOR'S  VERDICT    USER AGENTS
-pk_all       GET /v1/clients                    GET /v2/clients                    2026-06-15 09:00Z  36000  60      3600         half-way   acme-sync/2.4, curl/8.5.0
-pk_all       GET /v1/clients/{client_id}/users  GET /v2/clients/{client_id}/users  2026-06-07 09:00Z  6600   0       3410         moved      acme-sync/2.4
-pk_readonly  POST /v1/sentemails                GET /v2/users/{user_id}/emails     2026-06-15 09:00Z  840    840     0            not begun  <script>alert("1")</script>, Reporter (+http://reports.example/bot)
-pk_subset    GET /v1/clients                    GET /v2/clients                    2026-06-03 09:00Z  21     0       90           moved      night-job
-pk_other     GET /v1/partner                    GET /v2/partner                    2026-04-01 09:00Z  0      0       0            stopped    -
+// statusKeys is the end of the status of the scene.
+const statusKeys = `
+Keys that still have to move:
+KEY          NAME         PARTNER     LAST CALL    CALLS  VERDICT
+pk_readonly  pk_readonly  Northlight  2026-06-15     840  not begun
+pk_all       pk_all       Northlight  2026-06-15  42,600  half-way
+2 other keys have moved, stopped or ended: --operations lists all.
+`
+
+// statusOperations is the end of the status of the scene with all operations.
+const statusOperations = `
+KEY          NAME         PARTNER     PHASE  LAST CALL           CALLS  FAILED  VERDICT
+pk_all       pk_all       Northlight  on     2026-06-15 09:00Z  42,600      60  half-way
+pk_readonly  pk_readonly  Northlight  on     2026-06-15 09:00Z     840     840  not begun
+pk_subset    pk_subset    Northlight  on     2026-06-03 09:00Z      21       0  moved
+pk_other     pk_other     Tidewater   on     2026-04-01 09:00Z       0       0  stopped
+
+KEY          OPERATION                          SUCCESSOR                          LAST CALL           CALLS  FAILED  SUCCESSOR'S  VERDICT    USER AGENTS
+pk_all       GET /v1/clients                    GET /v2/clients                    2026-06-15 09:00Z  36,000      60        3,600  half-way   acme-sync/2.4, curl/8.5.0
+pk_all       GET /v1/clients/{client_id}/users  GET /v2/clients/{client_id}/users  2026-06-07 09:00Z   6,600       0        3,410  moved      acme-sync/2.4
+pk_readonly  POST /v1/sentemails                GET /v2/users/{user_id}/emails     2026-06-15 09:00Z     840     840            0  not begun  <script>alert("1")</script>, Reporter (+http://reports.example/bot)
+pk_subset    GET /v1/clients                    GET /v2/clients                    2026-06-03 09:00Z      21       0           90  moved      night-job
+pk_other     GET /v1/partner                    GET /v2/partner                    2026-04-01 09:00Z       0       0            0  stopped    -
 `
 
 // TestStatus: when v1 ends, each key, and each of its operations with its successor, as a
@@ -235,20 +258,34 @@ pk_other     GET /v1/partner                    GET /v2/partner                 
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	const notAnnounced = "fail  the end of version 1 is not announced\n      → partnerapi v1 announce --sunset 2027-06-15\n"
 	if got := w.table(StatusCmd{}); got != "The end of v1 is not announced: the command v1 announce does that.\n"+
 		"New keys have v1: the command v1 phase --new off changes that.\n"+
-		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\n\nNo key called v1 in the last 400 days.\n" {
+		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\nv1 was not called in the last 4 weeks.\n\n"+
+		"Can v1 end? Not yet: 2 conditions are not met.\n"+notAnnounced+notAnnounced+
+		"ok    no key called it in the last 30 days\nok    no release of version 2 was served yet\n"+
+		"warn  2 partners were never notified of its end\n        Northlight (no owner or admin)\n        Tidewater (no owner or admin)\n"+
+		"      → partnerapi v1 announce --sunset 2027-06-15\n\nNo key called v1 in the last 400 days.\n" {
 		t.Errorf("at first:\n%s", got)
 	}
 	w.scene()
-	if got := w.table(StatusCmd{}); got != statusTable {
-		t.Errorf("printed\n%s", got)
+	got := w.table(StatusCmd{})
+	holds(t, got, statusHead, statusKeys)
+	for line := range strings.Lines(got) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > lineWidth && !strings.Contains(line, "→") {
+			t.Errorf("got a line of %d characters, want at most %d: %s", n, lineWidth, line)
+		}
+	}
+	all := w.table(StatusCmd{Operations: true})
+	if !strings.HasSuffix(all, statusOperations) {
+		t.Errorf("with all operations:\n%s", all)
 	}
 	one := w.table(StatusCmd{Key: "pk_subset"})
 	if strings.Contains(one, "pk_all") {
 		t.Errorf("of one key:\n%s", one)
 	}
-	holds(t, one, "night-job", "21 calls of v1 by 1 key")
+	holds(t, one, "21 calls of v1 by 1 key", "No key has to move.\n1 other key has moved")
+	holds(t, w.table(StatusCmd{Key: "pk_subset", Operations: true}), "night-job")
 
 	holds(t, w.json(StatusCmd{Days: 3}),
 		`"days":3,"announcement":{"announced_at":"2026-06-05T00:00:00.000000Z","sunset_at":"2027-06-24T00:00:00.000000Z","days_left":374},"ended_at":null,"deletable_at":null,"new_keys":"on","rehearsals":[],"parity":[],"mails":[],"keys":[{"key":"pk_all",`,
@@ -257,10 +294,10 @@ func TestStatus(t *testing.T) {
 
 	holds(t, w.page(StatusCmd{Days: 5}),
 		"<strong>374</strong> days left", "&lt;script&gt;alert", "pk_readonly", "not begun", "<td class=\"num\">6,000</td>",
-		// The days and the two lines of the chart, and an operation beside its successor.
-		`from 2026-06-11 to 2026-06-15: 6,200 of v1, at the last day 1,240; 5,177 of its successors`,
-		`<polyline class="calls" points="64.0,50.1 227.0,50.1 390.0,50.1 553.0,50.1 716.0,50.1"/>`,
-		`<polyline class="successors" points="64.0,53.2 227.0,53.2 390.0,53.2 553.0,54.5 716.0,186.5"/>`,
+		// The days and the lines of the chart, of which today's part is apart, and an operation beside its successor.
+		`from 2026-06-11 to 2026-06-15: 6,200 of v1, today so far 1,240; 5,177 of its successors`,
+		`<polyline class="calls" points="64.0,`, `<polyline class="calls today" points="`, `<polyline class="successors today" points="`,
+		`<line class="event"`, ">now</text>",
 		`<code>GET /v1/clients</code><br><code class="next">GET /v2/clients</code>`)
 	if err := w.read(StatusCmd{}).WritePage(filepath.Join(t.TempDir(), "none", "status.html")); err == nil {
 		t.Error("wrote into a folder that is not there")
@@ -289,9 +326,10 @@ func TestStatusOfRehearsals(t *testing.T) {
 
 	const table = `No key called v1 in the last 400 days.
 
-KEY       NAME      PARTNER     LAST REHEARSAL     END
-pk_other  pk_other  Tidewater   2026-06-15 13:00Z  running until 2026-06-15 13:30Z
-pk_all    pk_all    Northlight  2026-06-15 12:00Z  2026-06-15 12:10Z
+Rehearsals:
+KEY       PARTNER     LAST REHEARSAL     END
+pk_other  Tidewater   2026-06-15 13:00Z  running until 2026-06-15 13:30Z
+pk_all    Northlight  2026-06-15 12:00Z  2026-06-15 12:10Z
 `
 	if got := w.table(StatusCmd{}); !strings.HasSuffix(got, table) {
 		t.Errorf("printed\n%s", got)
@@ -319,7 +357,7 @@ func TestStatusUntilTheEnd(t *testing.T) {
 		{3, "The sunset of v1 was on 2027-06-24, 3 days ago: the command v1 end", "<strong>3</strong> days past its sunset"},
 	} {
 		w.Clock.Advance(time.Duration(step.days) * 24 * time.Hour)
-		holds(t, w.table(StatusCmd{}), step.table)
+		holds(t, w.text(StatusCmd{}), step.table)
 		holds(t, w.page(StatusCmd{}), step.page)
 	}
 
@@ -330,15 +368,18 @@ func TestStatusUntilTheEnd(t *testing.T) {
 	if text := w.table(StatusCmd{}); strings.Contains(text, "New keys") {
 		t.Errorf("after the end:\n%s", text)
 	}
-	holds(t, w.table(StatusCmd{}), "v1 was ended on 2026-05-26", "  off  ",
+	if st := w.read(StatusCmd{}); len(st.Checklist) != 0 || st.LastCall != nil {
+		t.Errorf("got %+v, want no checklist and no forecast after the end", st)
+	}
+	holds(t, w.text(StatusCmd{Operations: true}), "v1 was ended on 2026-05-26", " off ",
 		"It can be deleted from 2026-06-25 on, unless it is called before; nobody called it since then.")
 	w.called("pk_all", "GET /v1/clients", 5, 5, 1, 1)
-	holds(t, w.table(StatusCmd{}), "It can be deleted from 2026-07-10 on, unless it is called before; its last call was on 2026-06-10.")
+	holds(t, w.text(StatusCmd{}), "It can be deleted from 2026-07-10 on, unless it is called before; its last call was on 2026-06-10.")
 	if at := w.read(StatusCmd{Key: "pk_other"}).DeletableAt; at == nil || FormatDay(at.Time) != "2026-07-10" {
 		t.Errorf("can be deleted at %v", at)
 	}
 	w.Clock.Advance(40 * 24 * time.Hour)
-	holds(t, w.table(StatusCmd{}), "It can be deleted, as nobody called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
+	holds(t, w.text(StatusCmd{}), "It can be deleted, as nobody called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
 	w.page(StatusCmd{})
 }
 
@@ -352,5 +393,84 @@ func TestStatusOfOneDay(t *testing.T) {
 	holds(t, w.page(StatusCmd{Days: 1}), "1,234,567", "(ended)")
 	if v := w.read(StatusCmd{Days: 1}).Keys[0].Verdict; v != usage.NotBegun {
 		t.Errorf("verdict %s", v)
+	}
+}
+
+// TestStatusByPartner verifies that the page has partners and keys in the order of verdicts and calls, with the contacts
+// of each partner and the last notice to it.
+func TestStatusByPartner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.scene()
+	w.called("pk_other", "GET /v1/clients", 3, 0, 10_000, 0)
+	w.admin("Northlight", "owner@northlight.example", "owner")
+	w.admin("Northlight", "ada@northlight.example", "admin")
+	w.tell(mailFlags{}, retire.AnnounceMail, func(context.Context) error { return nil })
+	w.tell(mailFlags{}, retire.RemindMail, func(context.Context) error { return nil })
+	w.Exec("UPDATE partner_mails SET sent_at = $1 WHERE recipient = 'ada@northlight.example'", noon)
+
+	var order []string
+	groups := w.read(StatusCmd{}).Groups()
+	for _, g := range groups {
+		for _, k := range g.Keys {
+			order = append(order, g.Name+" "+k.Shown)
+		}
+	}
+	want := []string{"Tidewater pk_other", "Northlight pk_readonly", "Northlight pk_all", "Northlight pk_subset"}
+	if !slices.Equal(order, want) {
+		t.Errorf("got %q, want %q", order, want)
+	}
+	holds(t, w.page(StatusCmd{}), "<h3>Northlight</h3>", "ada@northlight.example, owner@northlight.example · last notice v1-remind on 2026-06-15: 1 email sent, 1 waiting",
+		"<h3>Tidewater</h3>", "no owner or admin to contact · never notified", `<span class="outcome unmet">not met</span>`,
+		`<code class="command">partnerapi v1 remind --partner &#39;Tidewater&#39;</code>`)
+	holds(t, w.text(StatusCmd{}), "Emails to partners: 2 sent, 2 waiting, 0 failed; the last was requested on 2026-06-15.")
+}
+
+// TestTimeline verifies that phases and brownouts are shown, as text, as JSON and on the time axis of the page, and those
+// of another key not for one key.
+func TestTimeline(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	store := retire.NewStore(w.DB.DB, w.Clock)
+	keys, err := w.Keys(t.Context())
+	w.Must(err)
+	key, err := findKey(keys, "pk_all")
+	w.Must(err)
+	w.Must(store.SetPhase(t.Context(), retire.Scope{}, retire.Brownout, time.Time{}))
+	w.Must(store.SetPhase(t.Context(), retire.Scope{Partner: key.PartnerID}, retire.ReadOnly, noon.AddDate(0, 0, 9)))
+	w.Must(store.SetPhase(t.Context(), retire.Scope{Key: key.ID}, retire.On, noon.AddDate(0, 0, 9)))
+	_, err = store.AddBrownout(t.Context(), retire.Window{Start: noon.AddDate(0, 0, 2), For: time.Hour, Every: 48 * time.Hour, Count: 4})
+	w.Must(err)
+	_, err = store.AddBrownout(t.Context(), retire.Window{Start: noon.AddDate(1, 0, 0), For: time.Hour, Count: 1, Keys: []domain.KeyID{key.ID}})
+	w.Must(err)
+
+	w.Exec(`INSERT INTO v1_refusals (kind, id, day, refused) VALUES ('brownout', 1, '2026-06-17', 1000), ('brownout', 1, '2026-06-19', 240), ('phase', 2, '2026-06-17', 12)`)
+
+	holds(t, w.table(StatusCmd{Operations: true}), `
+Phases and brownouts:
+WHAT             KEYS                          410  WHEN
+phase brownout   all keys                        -  since 2026-06-15 12:00Z
+phase read_only  keys of Northlight             12  from 2026-06-15 12:00Z until 2026-06-24 12:00Z
+brownout 1       all keys in phase brownout  1,240  1h0m0s from 2026-06-17T12:00:00Z, every 48h0m0s, 4 times, the last to 2026-06-23T13:00:00Z
+brownout 2       pk_all                          0  1h0m0s from 2027-06-15T12:00:00Z
+`)
+	holds(t, w.table(StatusCmd{}), `
+WHAT             KEYS                          410  NEXT
+phase brownout   all keys                        -  no end
+phase read_only  keys of Northlight             12  until 2026-06-24 12:00Z
+brownout 1       all keys in phase brownout  1,240  2026-06-17T12:00:00Z
+`)
+	holds(t, w.json(StatusCmd{}), `"timeline":[{"what":"phase brownout","keys":"all keys","from":"2026-06-15T12:00:00.000000Z","to":null,"windows":0,"refused":null},`,
+		`{"what":"brownout 1","keys":"all keys in phase brownout","from":"2026-06-17T12:00:00.000000Z","to":"2026-06-23T13:00:00.000000Z","windows":4,"refused":1240},`)
+	page := w.page(StatusCmd{Days: 10})
+	holds(t, page, `<h2 id="timeline">Phases and brownouts</h2>`, "brownout 1: all keys in phase brownout, 1,240 × 410</text>", ">now</text>")
+	if strings.Contains(page, "brownout 2: ") { // it lies beyond the axis, and is in the table
+		t.Error("the axis of 10 days has a window of next year")
+	}
+	if n := strings.Count(page, `<rect class="bar`); n != 6 {
+		t.Errorf("got %d bars, want one for each of 2 phases and 4 windows", n)
+	}
+	if text := w.table(StatusCmd{Key: "pk_other"}); strings.Contains(text, "read_only") || strings.Contains(text, "brownout 2") || !strings.Contains(text, "brownout 1") {
+		t.Errorf("of one key:\n%s", text)
 	}
 }
