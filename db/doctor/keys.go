@@ -28,6 +28,11 @@ type KeyEnds struct {
 	Keyless []outbox.KeylessWebhook
 }
 
+// HasDemo reports whether the demonstration filled the database: whether it has keys that only a demonstration accepts.
+func HasDemo(ctx context.Context, d *db.DB) (bool, error) {
+	return pg.One[bool](ctx, d, "look for keys of the demonstration", pg.SQL("SELECT EXISTS (SELECT FROM api_keys WHERE demo)"))
+}
+
 // ReadKeyEnds returns the keys that end soon (EndingKeys), and the webhooks whose key has ended.
 func ReadKeyEnds(ctx context.Context, d *db.DB) (ends KeyEnds, err error) {
 	if ends.Soon, err = EndingKeys(ctx, d); err != nil {

@@ -162,9 +162,15 @@ func TestChecks(t *testing.T) {
 		{"redis", "--redis-url=redis://replica", failed, "READONLY|primary|--redis-url"},
 		{"data directory", "--data-dir=" + file, failed, "--data-dir"},
 		{"report store", "--report-store=file://" + file, failed, file + "|--report-store"},
+		{"demonstration", "", passed, "off"},
+		{"demo data", "", "", ""},
 	} {
 		want.assert(t, here)
 	}
+	w.Exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
+		SELECT gen_random_uuid(), id, 'demo', 'pk_demo', 'demo', true, '{read}', '{}', true, now() FROM partners LIMIT 1`)
+	expected{"demo data", "", warned, "--demo filled this database|give --demo"}.assert(t, here)
+	expected{"demo data", "--demo", "", ""}.assert(t, here)
 }
 
 // TestDatabases: what keeps a database from being served.

@@ -216,6 +216,23 @@ func (e *examination) checkDemo(context.Context) finding {
 	return pass("on, for this machine only")
 }
 
+// checkDemoData warns if the database has the demonstration without --demo: serve then shows its invented clients and
+// refuses its keys. Otherwise its finding has no status.
+func (e *examination) checkDemoData(ctx context.Context) finding {
+	if e.Demo {
+		return finding{}
+	}
+	filled, err := doctor.HasDemo(ctx, e.db)
+	switch {
+	case err != nil:
+		return fail(readTables, err)
+	case filled:
+		return warn("give --demo, or for real clients an empty database: another --data-dir or --database-url",
+			"--demo filled this database: its clients are invented, and without --demo its keys are refused")
+	}
+	return finding{}
+}
+
 // checkEnvironment warns of variables that look like this program's but that it does not read. It shows no value.
 func (e *examination) checkEnvironment(context.Context) finding {
 	unknown, err := UnknownVariables(e.program)

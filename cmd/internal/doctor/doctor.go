@@ -206,6 +206,7 @@ var checks = []check{
 	{"data directory", needsNothing, (*examination).checkDataDir},
 	{"temporary files", needsNothing, (*examination).checkTemporary},
 	{"demonstration", needsNothing, (*examination).checkDemo},
+	{"demo data", needsTables, (*examination).checkDemoData},
 }
 
 // Run runs the checks, and fails if one did. With --recount it corrects stored counts instead.
