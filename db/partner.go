@@ -126,6 +126,11 @@ func (d *DB) Partners(ctx context.Context) ([]PartnerSummary, error) {
 		"SELECT id, name, created_at, client_count AS clients, archived_at FROM partners ORDER BY name_key"))
 }
 
+// HasPartners reports whether there is a partner, archived or not.
+func (d *DB) HasPartners(ctx context.Context) (bool, error) {
+	return pg.One[bool](ctx, d, "look for partners", pg.SQL("SELECT EXISTS (SELECT FROM partners)"))
+}
+
 // Partner reads the caller's partner, with its own admins, without admins of a single client.
 func (d *DB) Partner(ctx context.Context) (domain.Partner, error) {
 	id := domain.CallerFrom(ctx).Partner

@@ -6,12 +6,18 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"partnerapi/cmd/internal/extension"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/db/reports"
 	"partnerapi/db/seed"
+	"partnerapi/v2/api"
+	"partnerapi/v2/op/mcp"
 )
 
 // loadDemo fills an empty database with the demonstration, and returns its keys; nil without --demo.
@@ -29,18 +35,40 @@ func (c serveCmd) loadDemo(ctx context.Context, d *db.DB) (*seed.DemoKeys, error
 // greeting is what a service says of itself when it begins to serve.
 type greeting struct {
 	release, address string
-	// keys are those of a demonstration, each with its access; commands are requests to try.
+	// keys are those of a demonstration, each with its access; commands are commands to try or, for an empty database,
+	// those that lead to a first client.
 	keys     [][2]string
 	commands []string
+	// emails says where emails go.
+	emails string
 	// public is the address of a demonstration that other machines can reach.
 	public string
 }
 
-// greet prints the service's address and, for a demonstration, requests to try. If the log is JSON, it is a line of the
-// log, so that every line of the process is JSON.
+// programPath is the name by which a shell finds this program. main changes it.
+var programPath = "partnerapi"
+
+// programName returns the name by which a shell finds a program that was called as name.
+func programName(name string) string {
+	if _, err := exec.LookPath("partnerapi"); err == nil || !strings.ContainsRune(name, filepath.Separator) {
+		return "partnerapi"
+	}
+	return name
+}
+
+// greet prints the service's address and commands: for a demonstration, what to try, and for an empty database, the way to
+// a first client. If the log is JSON, it is a line of the log, so that every line of the process is JSON.
 func greet(ctx context.Context, to io.Writer, log *slog.Logger, s *service, address string, demo *seed.DemoKeys) error {
-	g := greeting{release: s.config.Release.String(), address: address}
-	if demo != nil {
+	g := greeting{release: s.config.Release.String(), address: address, emails: s.config.emailsGoTo()}
+	if demo == nil {
+		used, err := s.db.HasPartners(ctx)
+		if err != nil {
+			return err
+		}
+		if !used {
+			g.commands = s.config.firstSteps(address)
+		}
+	} else {
 		g.keys = [][2]string{
 			{demo.All, "all clients; read, write"}, {demo.ReadOnly, "all clients; read"},
 			{demo.Subset, "two clients; read, write"}, {demo.Other, "another partner; read, write"},
@@ -51,11 +79,16 @@ func greet(ctx context.Context, to io.Writer, log *slog.Logger, s *service, addr
 		}
 		g.commands = []string{fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v2/clients?limit=2'", demo.All, address)}
 		for _, e := range extensions {
-			more, err := e.Greet(ctx, s.db, address, demo.All, demo.Client)
+			more, err := e.Greet(ctx, extension.Demonstration{
+				DB: s.db, Program: programPath, Address: address, Key: demo.All, Client: demo.Client, Release: s.config.Release,
+			})
 			if err != nil {
 				return err
 			}
 			g.commands = append(g.commands, more...)
+		}
+		if s.config.Release >= mcp.Since {
+			g.commands = append(g.commands, fmt.Sprintf("PARTNERAPI_KEY=%s %s mcp --url %s   # connects an agent", demo.ReadOnly, programPath, address))
 		}
 	}
 	if s.config.LogFormat == "json" {
@@ -66,11 +99,62 @@ func greet(ctx context.Context, to io.Writer, log *slog.Logger, s *service, addr
 	return err
 }
 
+// emailsGoTo says where the emails of the process go.
+func (c serveCmd) emailsGoTo() string {
+	switch {
+	case c.NoWork:
+		return "sent by partnerapi work"
+	case c.SMTPURL != "":
+		return "to the mail server of --smtp-url"
+	}
+	return "files in " + filepath.Join(c.DataDir, "outbox")
+}
+
+// firstSteps returns the commands that lead from an empty database to a first client.
+func (c serveCmd) firstSteps(address string) []string {
+	database := c.databaseFlag()
+	client := fmt.Sprintf(`curl -s -H "X-API-Key: $KEY" -d '{"name": "First client"}' '%s/v2/clients'`, address)
+	if since := api.CreateClient.Meta().Since; c.Release < since {
+		client = fmt.Sprintf(`curl -s -H "X-API-Key: $KEY" '%s/v2/clients'   # to create clients, serve --release %s or later`, address, since)
+	}
+	return []string{
+		programPath + " partners create 'First partner'" + database,
+		"KEY=$(" + programPath + " keys create --name 'First key' --partner 'First partner' --clients all --scopes read,write" + database + ")",
+		client,
+	}
+}
+
+// databaseFlag returns the flag by which a command in another shell uses the database of the process. It prints no
+// password: the command then reads the variable of the flag.
+func (c serveCmd) databaseFlag() string {
+	switch {
+	case c.DatabaseURL == "":
+		return " --data-dir " + shellWord(c.DataDir)
+	case output.WithoutSecrets(c.DatabaseURL) != c.DatabaseURL:
+		return ` --database-url "$PARTNERAPI_DATABASE_URL"`
+	}
+	return " --database-url " + shellWord(c.DatabaseURL)
+}
+
+// shellWord quotes a text as one word of a shell, if that is necessary.
+func shellWord(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(plainRunes, r) }) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
+}
+
+// plainRunes are characters that mean nothing to a shell.
+const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:@"
+
 // log writes the greeting as a line of the log.
 func (g greeting) log(ctx context.Context, log *slog.Logger) {
 	line := []any{"version", version, "release", g.release, "address", g.address}
-	if g.keys != nil {
+	switch {
+	case g.keys != nil:
 		line = append(line, "demonstration_keys", g.keys, "try", g.commands)
+	case g.commands != nil:
+		line = append(line, "first_steps", g.commands)
 	}
 	log.InfoContext(ctx, "serving", line...)
 }
@@ -81,9 +165,14 @@ func (g greeting) String() string {
 	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", version, g.release, g.address)
 	fmt.Fprintf(&text, "  start page: %s/\n", g.address)
 	if g.keys == nil {
-		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n\n", g.address)
+		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n", g.address)
+		if g.commands != nil {
+			text.WriteString("\nThe database is empty. For a first client, run in another terminal:\n")
+		}
+		g.writeCommands(&text)
 		return text.String()
 	}
+	fmt.Fprintf(&text, "  emails: %s\n", g.emails)
 	text.WriteString("\nKeys of the demonstration:\n")
 	for _, k := range g.keys {
 		fmt.Fprintf(&text, "  %-18s %s\n", k[0], k[1])
@@ -93,11 +182,16 @@ func (g greeting) String() string {
 			"change everything. Serve a demonstration on --listen 127.0.0.1:8080; serve real clients without --demo.\n", g.public)
 	}
 	text.WriteString("\nTry:\n")
+	g.writeCommands(&text)
+	return text.String()
+}
+
+// writeCommands writes the commands, a line each, and the empty line at the end of the greeting.
+func (g greeting) writeCommands(text *strings.Builder) {
 	for _, command := range g.commands {
-		fmt.Fprintf(&text, "  %s\n", command)
+		fmt.Fprintf(text, "  %s\n", command)
 	}
 	text.WriteByte('\n')
-	return text.String()
 }
 
 // isLoopback reports whether only this machine can reach a listener's address.

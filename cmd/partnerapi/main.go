@@ -37,6 +37,7 @@ var extensions = []extension.Extension{
 }
 
 func main() {
+	programPath = programName(os.Args[0])
 	if err := installed.adopt(os.Args[1:], os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "partnerapi:", err)
 		os.Exit(1)

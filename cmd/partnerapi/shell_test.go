@@ -61,7 +61,7 @@ func (s *shell) run(script string) (string, error) {
 			return "", fmt.Errorf("line %d: %w", statement.Pos().Line(), errors.Join(s.failure, err))
 		}
 		call, _ := statement.Cmd.(*syntax.CallExpr)
-		for i := 0; call != nil && i < len(call.Assigns); i++ {
+		for i := 0; call != nil && len(call.Args) == 0 && i < len(call.Assigns); i++ {
 			name := call.Assigns[i].Name.Value
 			if value := s.runner.Vars[name].String(); value == "" || value == "null" {
 				return "", fmt.Errorf("line %d: $%s is %q", statement.Pos().Line(), name, value)
@@ -81,6 +81,8 @@ func (s *shell) commands(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 		switch name := args[0]; {
 		case name == "curl":
 			err = s.curl(args[1:], io.Stdout)
+		case name == programPath:
+			err = s.own(args[1:], io)
 		case name == "jq":
 			err = s.jq(args[1:], io.Stdin, io.Stdout)
 		case name == "sleep":
@@ -102,6 +104,28 @@ func (s *shell) commands(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 		}
 		return nil
 	}
+}
+
+// own runs this program, in a process of its own with the shell's variables for it.
+func (s *shell) own(args []string, in interp.HandlerContext) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	in.Env.Each(func(name string, v expand.Variable) bool {
+		if strings.HasPrefix(name, "PARTNERAPI_") {
+			cmd.Env = append(cmd.Env, name+"="+v.String())
+		}
+		return true
+	})
+	var failure bytes.Buffer
+	cmd.Stdout, cmd.Stderr = in.Stdout, &failure
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s", err, &failure)
+	}
+	return nil
 }
 
 // curl sends a request. Options may follow the address.

@@ -68,7 +68,7 @@ func Demo(ctx context.Context, d *db.DB) (DemoKeys, error) {
 
 // fillDemo fills a database without partners, as of today. If there is a partner, the error is ErrNotEmpty.
 func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
-	hasPartners, err := pg.One[bool](ctx, d, "look for partners", pg.SQL("SELECT EXISTS (SELECT FROM partners)"))
+	hasPartners, err := d.HasPartners(ctx)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,17 @@ type Extension struct {
 	GuidePaths map[string]string
 	Operate    []string
 	// Greet returns commands to try, for the greeting of a demonstration.
-	Greet func(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error)
+	Greet func(context.Context, Demonstration) ([]string, error)
+}
+
+// Demonstration is a demonstration to greet with.
+type Demonstration struct {
+	DB *db.DB
+	// Program is the program's name in a shell, and Address the URL of the service.
+	Program, Address string
+	Key              string
+	Client           domain.ClientID
+	Release          op.Release
 }
 
 // Host is the service that an extension is mounted on.

@@ -13,12 +13,12 @@ import (
 	"partnerapi/db"
 	"partnerapi/db/doctor"
 	"partnerapi/db/migrate"
-	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/platform/site"
 	"partnerapi/v1compat"
 	"partnerapi/v1compat/retire"
 	"partnerapi/v1compat/usage"
+	"partnerapi/v2/op"
 )
 
 // The program refers to version 1 only in this package, in two lines of main.go (its
@@ -185,17 +185,18 @@ func routesV1() []extension.Route {
 	return routes
 }
 
-// greetV1 returns a command that calls v1 for a client, and one that reads the client from both versions. A client
-// without a number is an error.
-func greetV1(ctx context.Context, d *db.DB, address, key string, client domain.ClientID) ([]string, error) {
-	entries, err := idmap.New(d.DB, 0).Describe(ctx, idmap.Client, client.String()) // 0: no cache
+// greetV1 returns a command that calls v1 for a client and, for a release that has all of v1's successors, one that
+// compares v1 with v2. A client without a number is an error.
+func greetV1(ctx context.Context, on extension.Demonstration) ([]string, error) {
+	entries, err := idmap.New(on.DB.DB, 0).Describe(ctx, idmap.Client, on.Client.String()) // 0: no cache
 	if err != nil || len(entries) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("the client has no number"))
 	}
-	n := entries[0].Number
-	return []string{
-		fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v1/clients/%d/users?limit=2'", key, address, n),
-		fmt.Sprintf("for path in 'v1/clients?ids=%d' v2/clients/%s; do curl -s -H 'X-API-Key: %s' \"%s/$path\"; echo; done",
-			n, client, key, address),
-	}, nil
+	commands := []string{
+		fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v1/clients/%d/users?limit=2'", on.Key, on.Address, entries[0].Number),
+	}
+	if on.Release == op.Latest {
+		commands = append(commands, fmt.Sprintf("PARTNERAPI_KEY=%s %s parity --url %s --sample 1", on.Key, on.Program, on.Address))
+	}
+	return commands, nil
 }
