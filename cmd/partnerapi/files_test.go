@@ -15,7 +15,7 @@ import (
 // filesRead are the flags and arguments that name files which commands read, and the
 // folder that is the database's.
 var filesRead = []string{
-	"data-dir", "to-key", "report-font", "webhook-ca", "forward-ca", "secret-file", "credentials-file", "breaches import file", "import file", "ingest file",
+	"branding set logo", "data-dir", "to-key", "report-font", "webhook-ca", "forward-ca", "secret-file", "credentials-file", "breaches import file", "import file", "ingest file",
 	"templates import file", "catalogue import file", "idmap import file", "parity replay file",
 }
 
