@@ -21,8 +21,8 @@ import (
 
 const catalogueFile = "../docs/guide/events.md"
 
-// catalogueEnd begins the part of the catalogue that is written by hand.
-const catalogueEnd = "\n## How they come\n"
+// catalogueEnd starts the part of the catalogue that is not generated.
+const catalogueEnd = "\n## Delivery\n"
 
 // happening is a type of event in the catalogue: what its data is, and what makes one of
 // the demonstration.
@@ -72,8 +72,8 @@ func TestEventCatalogue(t *testing.T) {
 	h.Do("POST", "/v2/webhooks/"+d.webhook+"/test", e.Key, nil).Want(http.StatusOK)
 	_, sent := h.Receivers.Seen()
 	e.RecordEvent(t, api.PingType, []byte(sent[len(sent)-1].Body))
-	fmt.Fprintf(&text, "\n### ping\n\nYou tested a subscription with `POST /v2/webhooks/{webhook_id}/test`. It goes to that webhook only, "+
-		"has no client, and is not in `GET /v2/events`.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
+	fmt.Fprintf(&text, "\n### ping\n\nYou tested a webhook with `POST /v2/webhooks/{webhook_id}/test`. Only that webhook receives the event. "+
+		"It has no client and is not in `GET /v2/events`.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
 
 	read, err := os.ReadFile(catalogueFile)
 	if err != nil {
@@ -143,11 +143,11 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 			h.Signal(s)
 		}
 	}
-	const isUser = "the user, as `GET /v2/users/{user_id}` answers it"
+	const isUser = "the user, as `GET /v2/users/{user_id}` returns it"
 	const isCourse = "an item of `GET /v2/users/{user_id}/training`, with the `user_id`"
 	const isRun = "an item of `GET /v2/clients/{client_id}/sync/runs`"
 	return []happening{
-		{domain.ClientCreated, "the client, as `GET /v2/clients/{client_id}` answers it",
+		{domain.ClientCreated, "the client, as `GET /v2/clients/{client_id}` returns it",
 			send("POST", "/v2/clients", `{"name": "Juniper Books", "industry": "Retail", "external_id": "CRM-4711"}`)},
 		{domain.UserCreated, isUser,
 			func() {
@@ -174,7 +174,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 				}
 			}
 		}},
-		{domain.PolicyAgreed, "what is signed, by whom and when", func() {
+		{domain.PolicyAgreed, "the signature: the policy with its version, the user and the time", func() {
 			policy := idOf[domain.PolicyKind](t, d.policy)
 			version := h.Number("SELECT version FROM policies WHERE id = $1", policy)
 			signal(domain.Signal{Type: domain.PolicySigned, Policy: policy, Version: version})()
