@@ -62,7 +62,7 @@ func writtenPages(t *testing.T) (routes map[string]written, setups map[string]st
 
 func writtenIn(section string) written {
 	w := written{examples: commandsIn(section)}
-	if note := errorNote.FindStringSubmatch(section); note != nil && !strings.HasPrefix(note[1], "Success ") {
+	if note := errorNote.FindStringSubmatch(section); note != nil && !strings.HasPrefix(note[1], "On success, ") {
 		w.note = note[1]
 	}
 	var rows *[]fieldRow
@@ -72,7 +72,7 @@ func writtenIn(section string) written {
 		case !strings.HasPrefix(line, "| "), len(cells) != 3: // of no table of fields
 		case cells[0] == "request in v1":
 			rows = &w.request
-		case cells[0] == "answer of v1":
+		case cells[0] == "response in v1":
 			rows = &w.answer
 		default:
 			*rows = append(*rows, fieldRow{namesIn(cells[0]), namesIn(cells[1]), cells[2]})
@@ -112,19 +112,19 @@ func limitUpTo(most int, usual string) fieldRow {
 	if usual == strconv.Itoa(defaultLimit) {
 		kind = "same"
 	}
-	return fieldRow{"limit", "limit", fmt.Sprintf("%s: v1: 1 to %d, %s where left out, others moved to the bound; "+
-		"v2: 1 to %d, %d where left out, others 400", kind, most, usual, maxLimit, defaultLimit)}
+	return fieldRow{"limit", "limit", fmt.Sprintf("%s: v1: 1 to %d, default %s, other values use the nearest bound; "+
+		"v2: 1 to %d, default %d, other values return 400", kind, most, usual, maxLimit, defaultLimit)}
 }
 
 // offset is the row of a list's offset.
-var offset = fieldRow{"offset", "", "given up: follow `page.next_cursor`: pass it as `cursor`"}
+var offset = fieldRow{"offset", "", "given up: send `page.next_cursor` as `cursor`"}
 
 // pageAnswer is the page that all lists are in.
 var pageAnswer = []fieldRow{
 	{"items", "data", "renamed"},
 	{"limit", "", "given up: the caller knows it"},
-	{"offset", "", "given up: a page of v2 has no number; `page.has_more` says whether another follows"},
-	{"total", "", "given up: v2 does not count lists; a client has the numbers of its users in `users`"},
+	{"offset", "", "given up: v2 pages have no number; `page.has_more` says whether another page follows"},
+	{"total", "", "given up: v2 does not count lists; a client's `users` contains its user counts"},
 }
 
 // TestTable: the guide's tables of fields name each parameter and member of v1 once, and of
@@ -169,7 +169,7 @@ func TestTable(t *testing.T) {
 	for _, status := range sentStatuses {
 		sent = append(sent, string(status))
 	}
-	row := fieldRow{"", "status", "computed: `" + strings.Join(sent, ",") + "`: v1 lists what was sent"}
+	row := fieldRow{"", "status", "computed: `" + strings.Join(sent, ",") + "`: v1 lists only sent emails"}
 	if !slices.Contains(table["GET /v1/users/{user_id}/phishing"].request, row) {
 		t.Errorf("the table lacks %+v", row)
 	}

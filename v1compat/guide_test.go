@@ -145,7 +145,7 @@ func newGuide(t *testing.T) guideText {
 			{"clients", "a number", domain.ClientID{}.Prefix()}, {"collections", "a number", domain.CollectionID{}.Prefix()},
 			{"policies", "a number", domain.PolicyID{}.Prefix()}, {"templates", "a number", domain.TemplateID{}.Prefix()},
 			{"groups", "a number", domain.GroupID{}.Prefix()},
-			{"reports", "a number, as a text in answers", domain.ReportID{}.Prefix()},
+			{"reports", "a number, as a string in responses", domain.ReportID{}.Prefix()},
 			{"users", "a UUID", domain.UserID{}.Prefix()}, {"admins", "a UUID", domain.AdminID{}.Prefix()},
 		},
 		GivenUp: givenUpOf(f, table),
@@ -188,6 +188,9 @@ func (g *guideText) add(page string, setups map[string]string, section guideOper
 	if i < 0 {
 		i = len(g.Resources)
 		title := strings.ReplaceAll(strings.ToUpper(page[:1])+page[1:], "-", " ")
+		if page == "mails" { // the path of a page that released services link to
+			title = "Emails"
+		}
 		g.Resources = append(g.Resources, &guideResource{Page: page, Title: title, Setup: setups[page]})
 	}
 	g.Resources[i].Operations = append(g.Resources[i].Operations, section)
@@ -200,16 +203,16 @@ func placeOf(r *route) string {
 
 // codeTexts say what an error means.
 var codeTexts = map[domain.Code]string{
-	domain.InvalidRequest:  "a parameter or the body is wrong",
-	domain.Unauthorized:    "no valid key",
-	domain.Forbidden:       "the key lacks the scope, or access to all clients; in v1 also a client that is out of reach",
-	domain.NotFound:        "an object of the request does not exist, or the key does not reach it",
-	domain.Conflict:        "it clashes with what there is",
-	domain.PayloadTooLarge: "the body is above 1 MiB",
+	domain.InvalidRequest:  "a parameter or the body is invalid",
+	domain.Unauthorized:    "no valid API key",
+	domain.Forbidden:       "the key lacks the scope, or access to all clients; in v1 also access to the client",
+	domain.NotFound:        "an object in the request does not exist, or the key has no access to it",
+	domain.Conflict:        "the request conflicts with an existing object or its state",
+	domain.PayloadTooLarge: "the body is larger than 1 MiB",
 	domain.RequestTimeout:  "the body arrived too slowly",
 	domain.RateLimited:     "a rate limit is reached: wait for `Retry-After`",
-	domain.Internal:        "a mistake of the service",
-	domain.Unavailable:     "the database cannot be reached, or the service is too busy",
+	domain.Internal:        "the service failed",
+	domain.Unavailable:     "the database is unavailable, or the service is too busy",
 }
 
 // none is what the guide's tables show of what a version does not have.
@@ -320,7 +323,7 @@ func errorsOf(r *route) (list []guideError) {
 			row.V2 = strconv.Itoa(status)
 		}
 		if code == domain.Conflict && row.V1 == none {
-			row.Text = "its `Idempotency-Key` is in use"
+			row.Text = "the `Idempotency-Key` is in use"
 		}
 		if slices.Contains(codes, code) || slices.Contains(r.failures(), status) {
 			list = append(list, row)
@@ -339,7 +342,7 @@ func givenUpOf(f *Facade, table map[string]written) (list []givenUp) {
 			lists++
 			rows.answer = slices.Concat(pageAnswer, rows.answer)
 		}
-		for part, fields := range map[string][]fieldRow{"request": rows.request, "answer": rows.answer} {
+		for part, fields := range map[string][]fieldRow{"request": rows.request, "response": rows.answer} {
 			for _, field := range fields {
 				if instead, ok := strings.CutPrefix(field.how, "given up: "); ok {
 					name := "`" + strings.TrimPrefix(field.v1, "items[].") + "` of the " + part
