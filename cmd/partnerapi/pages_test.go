@@ -416,7 +416,7 @@ func TestSupport(t *testing.T) {
 	} {
 		s := builtService(t, d, guideBase, resources{}, "serve", "--support-url="+address)
 		parts := map[string]string{
-			"/": `<li><a href="` + address + `">Support</a></li>`, op.ErrorGuide: `<a href="` + address + `">Ask for help</a>`,
+			"/": `<li><a href="` + address + `">Support</a></li>`, op.ErrorGuide: `<a href="` + address + `">Contact support</a>`,
 			"/v2/openapi.yaml": contact,
 		}
 		if older() {

@@ -16,12 +16,12 @@ import (
 
 // guides lists the guides in reading order. Those of extensions follow.
 var guides = []site.Group{
-	{Title: "Begin", Guides: []string{"start", "keys", "generate-client"}},
-	{Title: "Do the work", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
-	{Title: "Build it well", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
+	{Title: "Get started", Guides: []string{"start", "keys", "generate-client"}},
+	{Title: "Common tasks", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
+	{Title: "Using the API", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
 	{Title: "Examples", Guides: []string{"examples", "nightly-sync", "click-tickets", "monthly-reports"}},
-	{Title: "Agents", Guides: []string{"mcp"}},
+	{Title: "AI assistants", Guides: []string{"mcp"}},
 }
 
 // guidePaths are the paths of guides that are not at /docs/guide/NAME.
@@ -55,11 +55,11 @@ var releaseNotes = map[op.Release]struct {
 	on    time.Time
 	about string
 }{
-	op.V2_0: {day(2026, 11, 21), "The first reads: clients with their summaries, and their admins."},
-	op.V2_1: {day(2026, 11, 22), "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports."},
-	op.V2_2: {day(2026, 11, 22), "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs."},
-	op.V2_3: {day(2026, 11, 22), "Webhooks, the feed of events, and the MCP server."},
-	op.V2_4: {day(2026, 11, 25), "The training of a whole client, users by email address, the calling key, and cancelled sends."},
+	op.V2_0: {day(2026, 11, 21), "The first reads: clients with their summaries, and client admins."},
+	op.V2_1: {day(2026, 11, 22), "Most other reads: users, risk, training, phishing results, policies, collections, exposures and reports."},
+	op.V2_2: {day(2026, 11, 22), "The writes: clients, users, training, collections, frameworks, phishing, reports and syncs. Also the lists of reported emails and sync runs."},
+	op.V2_3: {day(2026, 11, 22), "Webhooks, the event feed and the MCP server."},
+	op.V2_4: {day(2026, 11, 25), "Training assignments of a whole client, users by email address, the current API key, and cancelling scheduled simulations."},
 	op.V2_5: {day(2026, 11, 28), "In development: version 1.1.0 of the service completes it."},
 }
 

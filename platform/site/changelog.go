@@ -125,7 +125,7 @@ func (b *builder) feedEntry(c linkedChange) atomEntry {
 // changelog returns the page of changes, the newest first, and its Atom feed, by path.
 func (b *builder) changelog(changes []Change) (map[string]*content, error) {
 	feed := atomFeed{
-		Title: "Changes of the partner API", ID: feedID, Author: "The operator of this service",
+		Title: "Partner API changelog", ID: feedID, Author: "The operator of this service",
 		Updated: changes[0].On.Format(time.RFC3339),
 		Links:   []atomLink{{Href: SampleBase + changelogPath}, {Rel: "self", Href: SampleBase + changelogPath + ".atom"}},
 	}

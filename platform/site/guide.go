@@ -83,7 +83,7 @@ func (b *builder) addLLMsText() {
 	for _, g := range b.Guides {
 		fmt.Fprintf(&text, "- [%s](%s%s.md): %s\n", g.Title, SampleBase, g.Path, g.Lead)
 	}
-	fmt.Fprintf(&text, "\nAll guides in one text: %s%s\n\n## Reference\n\n", SampleBase, fullText)
+	fmt.Fprintf(&text, "\nAll guides in one file: %s%s\n\n## Reference\n\n", SampleBase, fullText)
 	for _, r := range b.References {
 		for _, file := range r.Files {
 			fmt.Fprintf(&text, "- [%s, %s](%s%s): every operation with its parameters, fields and errors, as OpenAPI\n", r.Title, file, SampleBase, file)

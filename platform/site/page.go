@@ -134,6 +134,6 @@ var fixedPages = map[string]page{
 	"operate": {Path: "/docs/operate", Title: "Operating the service", Section: "operate",
 		About: "Guides for operators of the service."},
 	"index": {Path: "/docs/index", Title: "Index", Section: "index",
-		About: "Every heading of the guides and every operation, on one page."},
+		About: "All headings of the guides and all operations, on one page."},
 	"notfound": {Path: notFoundPage, Title: "Page not found"},
 }

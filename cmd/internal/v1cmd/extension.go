@@ -49,7 +49,7 @@ func Extension() extension.Extension {
 		Name:       "v1",
 		Document:   func() ([]byte, error) { return v1compat.Declare(v1compat.Config{}).YAML() },
 		Reference:  referenceV1,
-		Guides:     site.Group{Title: "From v1", Guides: guidesV1},
+		Guides:     site.Group{Title: "Moving from v1", Guides: guidesV1},
 		GuidePaths: guidePathsV1(),
 		Operate:    []string{"parity"},
 		Routes:     routesV1,
@@ -86,21 +86,21 @@ func noticeOf(s *retire.State) template.HTML {
 	}
 	date = date.UTC()
 	return template.HTML(fmt.Sprintf(`<p><strong>%s <time datetime="%s">%s</time>.</strong> `+
-		`Read <a href="/docs/guide/moving-from-v1">how to move to version 2</a>, and `+
-		`<a href="/docs/migrating">what each operation of version 1 is in version 2</a>.</p>`,
+		`Read <a href="/docs/guide/moving-from-v1">how to move to version 2</a> and `+
+		`<a href="/docs/migrating">how each operation maps to version 2</a>.</p>`,
 		what, date.Format(time.DateOnly), date.Format("2 January 2006")))
 }
 
 // changesOf returns entries of the changelog for the announcement of v1's end, and for the end. A postponed end is another
 // entry, so that readers of the feed see it.
 func changesOf(s *retire.State) (list []site.Change) {
-	const instead = "[Moving from version 1](/docs/guide/moving-from-v1) says how to move, and [the migration guide](/docs/migrating) " +
-		"lists what each operation of version 1 is in version 2."
+	const instead = "To move to version 2, read [Moving from v1](/docs/guide/moving-from-v1). [The migration guide](/docs/migrating) " +
+		"shows how each operation maps to version 2."
 	const long = "2 January 2006"
 	if s.EndedAt != nil {
 		list = append(list, site.Change{
 			ID: "v1-ended", Title: "Version 1 has ended", On: s.EndedAt.UTC(),
-			Text: "Requests of version 1 return 410. " + instead,
+			Text: "Version 1 requests return 410. " + instead,
 		})
 	}
 	if a := s.Announcement; a != nil {
@@ -108,7 +108,7 @@ func changesOf(s *retire.State) (list []site.Change) {
 		list = append(list, site.Change{
 			ID: "v1-ends-" + sunset.Format(time.DateOnly), Title: "Version 1 ends on " + sunset.Format(long), On: announced,
 			Text: "The end of version 1 was announced on " + announced.Format(long) + ". After " + sunset.Format(long) +
-				", requests of version 1 may return 410. " + instead,
+				", version 1 requests may fail with 410. " + instead,
 		})
 	}
 	return list

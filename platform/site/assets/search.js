@@ -121,11 +121,11 @@ async function show() {
     if (words !== input.value.trim()) return; // another one has begun
     const results = resultsOf(search, words);
     list.replaceChildren(...results.slice(0, shown).map(itemOf));
-    status.textContent = results.length === 0 ? "Nothing found."
+    status.textContent = results.length === 0 ? "No results."
       : results.length > shown ? `The first ${shown} of ${results.length} results` : `${results.length} ${results.length === 1 ? "result" : "results"}`;
   } catch {
     list.replaceChildren();
-    status.textContent = "The search could not be loaded.";
+    status.textContent = "Search could not be loaded. Reload the page to try again.";
   }
 }
 

@@ -155,7 +155,7 @@ document.addEventListener("DOMContentLoaded", () => {
     input.value = input.value.trim();
     const valid = input.checkValidity();
     input.setAttribute("aria-invalid", String(!valid));
-    fault.textContent = valid ? "" : "Not used: a key has only letters, digits and underscores (_).";
+    fault.textContent = valid ? "" : "This is not an API key: keys contain only letters, digits and underscores (_).";
     showKey(stored("sessionStorage", "key", valid ? input.value : ""));
   });
   box.querySelector("button").addEventListener("click", () => {

@@ -240,7 +240,7 @@ async function checkSearch(page) {
   await page.waitForURL((url) => url.href.endsWith(target));
   await page.goBack();
   await page.locator("#search-words").fill("zzqxv");
-  await page.locator("[data-found] [role=status]").filter({ hasText: "Nothing found" }).waitFor();
+  await page.locator("[data-found] [role=status]").filter({ hasText: "No results" }).waitFor();
 }
 
 // checkSearchKeys verifies that / and Ctrl K open the search on all pages, and that the reference has no other search.
@@ -294,7 +294,7 @@ async function checkOwnKey(page) {
   check("samples show the key", shown.length > 0 && shown.every((text) => text === own), shown);
   await page.locator(".key summary").click();
   await page.locator("#your-key").fill(own + "-");
-  await page.locator("#your-key-fault[role=status]", { hasText: "Not used" }).waitFor();
+  await page.locator("#your-key-fault[role=status]", { hasText: "not an API key" }).waitFor();
   const without = await page.locator(".your-key").allTextContents();
   check("no sample shows what is no key", !without.some((text) => text.includes(own)), without);
   await page.locator("#your-key").fill(own);
@@ -309,7 +309,7 @@ async function checkOwnKey(page) {
   check("another tab has no key", (await other.locator("#your-key").inputValue()) === "", own);
   await other.close();
   await page.locator(".key summary").click();
-  await page.getByRole("button", { name: "Forget it" }).click();
+  await page.getByRole("button", { name: "Forget key" }).click();
   check("the key is forgotten", (await page.evaluate(() => sessionStorage.length)) === 0);
 }
 
