@@ -18,7 +18,7 @@ import (
 var guides = []site.Group{
 	{Title: "Get started", Guides: []string{"start", "keys", "generate-client"}},
 	{Title: "Common tasks", Guides: []string{"onboard", "simulation", "risk-score", "report"}},
-	{Title: "Using the API", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
+	{Title: "Best practices", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
 	{Title: "Examples", Guides: []string{"examples", "nightly-sync", "click-tickets", "monthly-reports"}},
 	{Title: "AI assistants", Guides: []string{"mcp"}},
@@ -55,11 +55,11 @@ var releaseNotes = map[op.Release]struct {
 	on    time.Time
 	about string
 }{
-	op.V2_0: {day(2026, 11, 21), "The first reads: clients with their summaries, and client admins."},
-	op.V2_1: {day(2026, 11, 22), "Most other reads: users, risk, training, phishing results, policies, collections, exposures and reports."},
-	op.V2_2: {day(2026, 11, 22), "The writes: clients, users, training, collections, frameworks, phishing, reports and syncs. Also the lists of reported emails and sync runs."},
+	op.V2_0: {day(2026, 11, 21), "The first reads: clients with their summaries and admins."},
+	op.V2_1: {day(2026, 11, 22), "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports."},
+	op.V2_2: {day(2026, 11, 22), "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs."},
 	op.V2_3: {day(2026, 11, 22), "Webhooks, the event feed and the MCP server."},
-	op.V2_4: {day(2026, 11, 25), "Training assignments of a whole client, users by email address, the current API key, and cancelling scheduled simulations."},
+	op.V2_4: {day(2026, 11, 25), "Training of a whole client, users by email address, the calling API key, and cancelled simulations."},
 	op.V2_5: {day(2026, 11, 28), "In development: version 1.1.0 of the service completes it."},
 }
 
@@ -75,7 +75,7 @@ var searchWords = map[string]string{
 	"users.list":      "list all users, high risk users",
 	"users.update":    "deactivate, reactivate, offboard, delete, remove a user",
 	"users.find":      "filter, search users by email",
-	"training.assign": "assign a course, enrol",
+	"training.assign": "assign a course, enrol, enroll",
 	"admins.invite":   "add an admin",
 }
 

@@ -30,9 +30,9 @@ const registrySize = 100_000
 
 // commands are the commands of version 1.
 type commands struct {
-	IDMap  idmapCmd  `cmd:"" name:"idmap" help:"The numbers that v1 knows objects by."`
-	V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers on, and end it."`
-	Parity parityCmd `cmd:"" help:"Compare what v1 and v2 say, to move a caller from one to the other."`
+	IDMap  idmapCmd  `cmd:"" name:"idmap" help:"Import, export and look up the numeric IDs of v1."`
+	V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers to v2, and end it."`
+	Parity parityCmd `cmd:"" help:"Compare the responses of v1 and v2, before a caller moves to v2."`
 }
 
 // Extension returns version 1 as an extension, for main's list.
@@ -87,20 +87,20 @@ func noticeOf(s *retire.State) template.HTML {
 	date = date.UTC()
 	return template.HTML(fmt.Sprintf(`<p><strong>%s <time datetime="%s">%s</time>.</strong> `+
 		`Read <a href="/docs/guide/moving-from-v1">how to move to version 2</a> and `+
-		`<a href="/docs/migrating">how each operation maps to version 2</a>.</p>`,
+		`<a href="/docs/migrating">what replaces each operation of version 1</a>.</p>`,
 		what, date.Format(time.DateOnly), date.Format("2 January 2006")))
 }
 
 // changesOf returns entries of the changelog for the announcement of v1's end, and for the end. A postponed end is another
 // entry, so that readers of the feed see it.
 func changesOf(s *retire.State) (list []site.Change) {
-	const instead = "To move to version 2, read [Moving from v1](/docs/guide/moving-from-v1). [The migration guide](/docs/migrating) " +
-		"shows how each operation maps to version 2."
+	const instead = "[Moving from version 1](/docs/guide/moving-from-v1) explains how to move, and [the migration guide](/docs/migrating) " +
+		"lists what replaces each operation of version 1."
 	const long = "2 January 2006"
 	if s.EndedAt != nil {
 		list = append(list, site.Change{
 			ID: "v1-ended", Title: "Version 1 has ended", On: s.EndedAt.UTC(),
-			Text: "Version 1 requests return 410. " + instead,
+			Text: "Requests to version 1 return 410. " + instead,
 		})
 	}
 	if a := s.Announcement; a != nil {
@@ -108,7 +108,7 @@ func changesOf(s *retire.State) (list []site.Change) {
 		list = append(list, site.Change{
 			ID: "v1-ends-" + sunset.Format(time.DateOnly), Title: "Version 1 ends on " + sunset.Format(long), On: announced,
 			Text: "The end of version 1 was announced on " + announced.Format(long) + ". After " + sunset.Format(long) +
-				", version 1 requests may fail with 410. " + instead,
+				", requests to version 1 may return 410. " + instead,
 		})
 	}
 	return list
@@ -190,7 +190,7 @@ func routesV1() []extension.Route {
 func greetV1(ctx context.Context, on extension.Demonstration) ([]string, error) {
 	entries, err := idmap.New(on.DB.DB, 0).Describe(ctx, idmap.Client, on.Client.String()) // 0: no cache
 	if err != nil || len(entries) == 0 {
-		return nil, errors.Join(err, fmt.Errorf("the client has no number"))
+		return nil, errors.Join(err, fmt.Errorf("the client has no numeric ID"))
 	}
 	commands := []string{
 		fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v1/clients/%d/users?limit=2'", on.Key, on.Address, entries[0].Number),
