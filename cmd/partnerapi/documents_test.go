@@ -85,11 +85,11 @@ func TestDocumentedRetention(t *testing.T) {
 	text := fileText(t, "docs/operating.md")
 	const day = 24 * time.Hour
 	for what, life := range map[string]time.Duration{
-		"entries of the audit trail": domain.AuditLife, "events": domain.EventLife,
-		"deliveries of webhooks": domain.DeliveryLife, "runs of directory syncs": domain.SyncRunLife,
+		"audit entries": domain.AuditLife, "events": domain.EventLife,
+		"webhook deliveries": domain.DeliveryLife, "directory sync runs": domain.SyncRunLife,
 		"reports and their files": domain.ReportLife, "links to reports": domain.ReportLinkLife,
-		"outcomes for `Idempotency-Key`": domain.OutcomeLife, "classifications of reported mail": domain.ClassificationLife,
-		"waiting mail that cannot be delivered": domain.MailLife, "open invites": domain.InviteLife,
+		"responses kept for `Idempotency-Key`": domain.OutcomeLife, "classifications of reported emails": domain.ClassificationLife,
+		"waiting emails that cannot be delivered": domain.MailLife, "open invites": domain.InviteLife,
 	} {
 		said := fmt.Sprintf("%d days", life/day)
 		if life == day {
