@@ -37,7 +37,7 @@ var (
 // readRules reads the rules: a list item each.
 func readRules(t *testing.T) rules {
 	t.Helper()
-	_, after, ok := strings.Cut(read(t, "architecture.md"), "## What each room may import\n")
+	_, after, ok := strings.Cut(read(t, "architecture.md"), "## Import rules\n")
 	text, _, ended := strings.Cut(after, "\n## ")
 	if !ok || !ended {
 		t.Fatal("architecture.md has no import rules")
