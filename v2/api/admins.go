@@ -7,13 +7,13 @@ import (
 
 // Admin is a dashboard admin as v2 shows it.
 type Admin struct {
-	ID          domain.AdminID   `json:"id" doc:"Opaque id of the admin."`
-	Email       string           `json:"email" format:"email" doc:"The address that the admin signs in with."`
+	ID          domain.AdminID   `json:"id" doc:"Opaque ID of the admin."`
+	Email       string           `json:"email" format:"email" doc:"The email address that the admin signs in with."`
 	Name        string           `json:"name" doc:"The admin's full name."`
-	Role        domain.AdminRole `json:"role" doc:"What the admin may do: owner and admin may change things, viewer may read."`
-	Scope       AdminScope       `json:"scope" doc:"What the admin sees: partner, every client; client, one client."`
-	ClientID    *domain.ClientID `json:"client_id" doc:"The client that the admin sees. Null where the scope is partner."`
-	LastLoginAt *domain.Time     `json:"last_login_at" doc:"When the admin last signed in to the dashboard. Null for never."`
+	Role        domain.AdminRole `json:"role" doc:"What the admin can do: owner and admin can make changes, viewer can only read."`
+	Scope       AdminScope       `json:"scope" doc:"What the admin has access to. partner: all clients; client: one client."`
+	ClientID    *domain.ClientID `json:"client_id" doc:"The client that the admin has access to. Null if scope is partner."`
+	LastLoginAt *domain.Time     `json:"last_login_at" doc:"When the admin last signed in to the dashboard. Null if never."`
 	CreatedAt   domain.Time      `json:"created_at" doc:"When the admin was created."`
 }
 
@@ -27,17 +27,16 @@ func (AdminScope) Values() []string { return []string{"partner", "client"} }
 var (
 	ListClientAdmins = op.DeclareList[ListClientAdminsInput, Admin](op.Meta{
 		ID: "admins.list", Method: "GET", Path: "/clients/:client_id/admins", Scope: domain.Read, Since: op.V2_0, Status: 200,
-		Summary: "List the admins of a client",
-		Description: "Returns the dashboard admins of this client only. The admins of the partner are in `GET " +
-			"/v2/partner`.",
-		Columns: []string{"id", "email", "name", "role", "last_login_at"},
+		Summary:     "List client admins",
+		Description: "Returns the admins of this client only. `GET /v2/partner` returns the admins of the partner.",
+		Columns:     []string{"id", "email", "name", "role", "last_login_at"},
 	})
 	InviteAdmin = op.Declare[InviteAdminInput, AdminInvite](op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,
-		Status: 202, ReachesOut: true, Summary: "Invite an admin to a client",
-		Description: "Sends an invite to become an admin of the client, which expires after 7 days. An address that is an " +
-			"admin of the client, or has an open invite, is a conflict; more than 20 invites an hour to a client, " +
-			"or 100 in 24 hours to all clients of the partner, are 429.", Fails: []domain.Code{domain.Conflict},
+		Status: 202, ReachesOut: true, Summary: "Invite an admin",
+		Description: "Emails an invite to become an admin of the client, valid for 7 days; at most 20 an hour per client and 100 in " +
+			"24 hours per partner. Returns 429 above these limits, and 409 if the email address belongs to an admin of the " +
+			"client or has an open invite.", Fails: []domain.Code{domain.Conflict},
 	})
 )
 
@@ -51,21 +50,21 @@ type ListClientAdminsInput struct {
 type InviteAdminInput struct {
 	Path ClientPath
 	Body struct {
-		Email string            `json:"email" validate:"filled,max=254,email" doc:"The address to invite."`
-		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin" doc:"What the new admin may do."`
+		Email string            `json:"email" validate:"filled,max=254,email" doc:"The email address to invite."`
+		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin" doc:"The role of the new admin: admin can make changes, viewer can only read."`
 	}
 }
 
-// AdminInvite is the answer to InviteAdmin.
+// AdminInvite is the response to InviteAdmin.
 type AdminInvite struct {
 	// ID is for the audit trail.
 	ID        domain.InviteID `json:"-"`
-	Email     string          `json:"email" format:"email" doc:"The address that is invited."`
-	Status    InviteStatus    `json:"status" doc:"What became of the mail: queued, it will be sent."`
-	ExpiresAt domain.Time     `json:"expires_at" doc:"Until when the invite can be accepted, 7 days from now."`
+	Email     string          `json:"email" format:"email" doc:"The invited email address."`
+	Status    InviteStatus    `json:"status" doc:"Status of the email. queued: it will be sent."`
+	ExpiresAt domain.Time     `json:"expires_at" doc:"When the invite expires, 7 days from now."`
 }
 
-// InviteStatus is the state of an invite's mail.
+// InviteStatus is the state of an invite's email.
 type InviteStatus string
 
 // Values lists the states.

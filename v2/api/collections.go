@@ -7,71 +7,71 @@ import (
 
 // Collection is a collection as v2 shows it.
 type Collection struct {
-	ID          domain.CollectionID `json:"id" doc:"Opaque id of the collection."`
+	ID          domain.CollectionID `json:"id" doc:"Opaque ID of the collection."`
 	ClientID    domain.ClientID     `json:"client_id" doc:"The client that the collection belongs to."`
 	Name        string              `json:"name" doc:"The collection's name, unique within the client."`
-	Description *string             `json:"description" doc:"What the collection is for. Null where none was given."`
-	MemberCount int                 `json:"member_count" doc:"Number of members, inactive users included."`
-	CreatedBy   domain.Creator      `json:"created_by" doc:"Where the collection was made."`
+	Description *string             `json:"description" doc:"What the collection is for. Null if none is set."`
+	MemberCount int                 `json:"member_count" doc:"Number of members, including inactive users."`
+	CreatedBy   domain.Creator      `json:"created_by" doc:"Where the collection was created."`
 	CreatedAt   domain.Time         `json:"created_at" doc:"When the collection was created."`
 	UpdatedAt   domain.Time         `json:"updated_at" doc:"When the collection or its membership last changed."`
 }
 
 // Member is a member of a collection as v2 shows it.
 type Member struct {
-	UserID    domain.UserID `json:"user_id" doc:"Opaque id of the user."`
+	UserID    domain.UserID `json:"user_id" doc:"Opaque ID of the user."`
 	Name      string        `json:"name" doc:"The user's full name."`
-	Email     string        `json:"email" format:"email" doc:"The user's address."`
+	Email     string        `json:"email" format:"email" doc:"The user's email address."`
 	AddedAt   domain.Time   `json:"added_at" doc:"When the user became a member."`
-	UpdatedAt domain.Time   `json:"updated_at" since:"2.5" doc:"When the user joined, or the user's record last changed: what updated_since goes by."`
+	UpdatedAt domain.Time   `json:"updated_at" since:"2.5" doc:"When the user joined, or the user's record last changed. updated_since filters by this time."`
 }
 
 // CollectionPath is the path of an operation on one collection.
 type CollectionPath struct {
 	ClientPath
-	CollectionID domain.CollectionID `path:"collection_id" doc:"Opaque id of the collection."`
+	CollectionID domain.CollectionID `path:"collection_id" doc:"Opaque ID of the collection."`
 }
 
 // The operations on collections and their members.
 var (
 	ListCollections = op.DeclareList[ListCollectionsInput, Collection](op.Meta{
 		ID: "collections.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary:     "List the collections of a client",
-		Description: "Returns the collections of a client, by their creation, with their numbers of members.",
+		Summary:     "List collections",
+		Description: "Returns the client's collections in order of creation, each with its number of members.",
 		Columns:     []string{"id", "name", "member_count"},
 	})
 	GetCollection = op.Declare[GetCollectionInput, Collection](op.Meta{
 		ID: "collections.get", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary:     "Read a collection",
-		Description: "Returns one collection with its number of members.",
+		Summary:     "Get a collection",
+		Description: "Returns the collection with its number of members.",
 	})
 	CreateCollection = op.Declare[CreateCollectionInput, Collection](op.Meta{
 		ID: "collections.create", Method: "POST", Path: "/clients/:client_id/collections", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary:     "Create a collection",
-		Description: "Creates an empty collection. Names are unique within the client.", Fails: []domain.Code{domain.Conflict},
+		Description: "Creates an empty collection. Its name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteCollection = op.Declare[DeleteCollectionInput, op.NoContent](op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Delete a collection",
-		Description: "Deletes the collection; its users stay. Framework and policy assignments to it stay listed, and " +
-			"nobody is in their audience any more.",
+		Description: "Deletes the collection, but not its users. Framework and policy assignments to it stay listed, with an empty " +
+			"audience.",
 	})
 	ListMembers = op.DeclareList[ListMembersInput, Member](op.Meta{
 		ID: "collections.members.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary:     "List the members of a collection",
-		Description: "Returns the members of a collection, by when they were added.",
+		Summary:     "List collection members",
+		Description: "Returns the members in the order in which they were added.",
 		Columns:     []string{"user_id", "name", "email"},
 	})
 	AddMembers = op.Declare[AddMembersInput, AddedMembers](op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
-		Summary: "Add users to a collection",
-		Description: "Adds up to 500 users of the client, all of them or none; those who are members already are ignored. " +
-			"New members are given the courses of the frameworks that are assigned to the collection.",
+		Summary: "Add collection members",
+		Description: "Adds up to 500 users of the client, all of them or none; existing members are ignored. New members are assigned " +
+			"the courses of the frameworks that are assigned to the collection.",
 	})
 	RemoveMember = op.Declare[RemoveMemberInput, op.NoContent](op.Meta{
 		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
-		Summary:     "Remove a user from a collection",
-		Description: "Removes the user from the collection. Courses that the user was given as a member stay.",
+		Summary:     "Remove a collection member",
+		Description: "Removes the user from the collection. Courses that were assigned because of the membership stay assigned.",
 	})
 )
 
@@ -112,13 +112,13 @@ type ListMembersInput struct {
 type AddMembersInput struct {
 	Path CollectionPath
 	Body struct {
-		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500" doc:"Users of the client. Those who are members already are ignored."`
+		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500" doc:"Users of the client. Existing members are ignored."`
 	}
 }
 
 // AddedMembers says how many users became members.
 type AddedMembers struct {
-	AddedCount  int `json:"added_count" doc:"Number of users who became members. Those who were members already are not counted."`
+	AddedCount  int `json:"added_count" doc:"Number of users who became members. Existing members are not counted."`
 	MemberCount int `json:"member_count" doc:"Number of members now."`
 }
 
@@ -126,6 +126,6 @@ type AddedMembers struct {
 type RemoveMemberInput struct {
 	Path struct {
 		CollectionPath
-		UserID domain.UserID `path:"user_id" doc:"Opaque id of the user."`
+		UserID domain.UserID `path:"user_id" doc:"Opaque ID of the user."`
 	}
 }

@@ -9,35 +9,34 @@ import (
 type WebhookDelivery struct {
 	ID        domain.DeliveryID     `json:"id"`
 	EventID   domain.EventID        `json:"event_id"`
-	Type      domain.EventType      `json:"type" doc:"The kind of the event."`
-	Status    domain.DeliveryStatus `json:"status" doc:"A failed delivery was tried for 24 hours; a dropped one was given up because of the webhook or its API key."`
-	Reason    *string               `json:"reason" doc:"Why it was dropped."`
+	Type      domain.EventType      `json:"type" doc:"The type of the event."`
+	Status    domain.DeliveryStatus `json:"status" doc:"Status of the delivery. failed: attempts failed for 24 hours; dropped: it was given up because of the webhook or its API key."`
+	Reason    *string               `json:"reason" doc:"Why the delivery was dropped. Null if it was not dropped."`
 	CreatedAt domain.Time           `json:"created_at" doc:"When the event was queued for the webhook."`
-	Tries     []WebhookTry          `json:"tries" doc:"The oldest first."`
+	Tries     []WebhookTry          `json:"tries" doc:"The attempts, oldest first."`
 }
 
 // WebhookTry is one request to an endpoint as v2 shows it.
 type WebhookTry struct {
 	At         domain.Time `json:"at" doc:"When the request was made."`
-	StatusCode int         `json:"status_code" doc:"That of the answer; 0 where there was none."`
+	StatusCode int         `json:"status_code" doc:"Status code of the response; 0 if there was none."`
 	DurationMS int         `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
-	Response   string      `json:"response" doc:"The first KiB of the answer, or why there was none."`
+	Response   string      `json:"response" doc:"The first KiB of the response, or why there was none."`
 }
 
 // The operations on the deliveries to a webhook.
 var (
 	ListDeliveries = op.DeclareList[ListDeliveriesInput, WebhookDelivery](op.Meta{
 		ID: "webhooks.deliveries.list", Starred: true, Method: "GET", Path: "/webhooks/:webhook_id/deliveries", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary: "List the deliveries to a webhook, the newest first",
-		Description: "Returns the deliveries to the webhook, newest first, each with its tries and the first KiB of " +
-			"the answers. They are kept for 30 days.",
+		Summary: "List webhook deliveries",
+		Description: "Returns the deliveries to the webhook, newest first, each with its attempts and the first KiB of each response. " +
+			"Deliveries are kept for 30 days.",
 		Columns: []string{"id", "event_id", "type", "status", "reason", "created_at"},
 	})
 	Redeliver = op.Declare[RedeliverInput, WebhookDelivery](op.Meta{
 		ID: "webhooks.deliveries.redeliver", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/deliveries/:delivery_id/redeliver", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
-		Summary: "Deliver an event to a webhook again",
-		Description: "Queues the event of the delivery once more, with the same id and body, signed anew. Returns the " +
-			"delivery.", Fails: []domain.Code{domain.Conflict},
+		Summary:     "Redeliver an event",
+		Description: "Queues the event of the delivery again, with the same ID and body and a new signature. Returns the delivery.", Fails: []domain.Code{domain.Conflict},
 	})
 )
 

@@ -9,25 +9,25 @@ import (
 	"partnerapi/v2/op"
 )
 
-// SentEmail is the record of a mail that was sent to a user, as v2 shows it.
+// SentEmail is the record of an email that was sent to a user, as v2 shows it.
 type SentEmail struct {
-	SentAt      domain.Time        `json:"sent_at" doc:"When the mail was sent."`
-	FromEmail   string             `json:"from_email" doc:"Address of the sender."`
-	Subject     string             `json:"subject" doc:"Subject of the mail."`
-	SendMethod  domain.SendMethod  `json:"send_method" doc:"How the mail was handed over."`
-	MessageType domain.MessageType `json:"message_type" doc:"What the mail was for."`
+	SentAt      domain.Time        `json:"sent_at" doc:"When the email was sent."`
+	FromEmail   string             `json:"from_email" doc:"Email address of the sender."`
+	Subject     string             `json:"subject" doc:"Subject of the email."`
+	SendMethod  domain.SendMethod  `json:"send_method" doc:"How the email was sent."`
+	MessageType domain.MessageType `json:"message_type" doc:"What the email was for."`
 }
 
-// ListEmails lists the mails that were sent to a user.
+// ListEmails lists the emails that were sent to a user.
 var ListEmails = op.DeclareList[ListEmailsInput, SentEmail](op.Meta{
 	ID: "users.emails", Method: "GET", Path: "/users/:user_id/emails", Scope: domain.Read, Since: op.V2_1, Status: 200,
-	Summary: "List the mails that were sent to a user",
-	Description: "Returns the mails that the service sent to a user, newest first: simulations, invites, " +
-		"reminders and the like. Bodies are not kept.",
+	Summary: "List emails sent to a user",
+	Description: "Returns the emails that the service sent to the user, newest first: simulations, invites, " +
+		"reminders and others. Bodies are not kept.",
 	Columns: []string{"sent_at", "subject", "message_type"},
 })
 
-// MessageTypes is a comma-separated list of types of mail.
+// MessageTypes is a comma-separated list of types of email.
 type MessageTypes = EnumList[domain.MessageType]
 
 // EnumList is a comma-separated list of distinct values of an enum. An empty list counts as absent.
@@ -74,13 +74,13 @@ func (l *EnumList[E]) AppendText(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// ListEmailsInput asks for a page of the mails that were sent to a user, newest first.
+// ListEmailsInput asks for a page of the emails that were sent to a user, newest first.
 type ListEmailsInput struct {
 	Path  UserPath
 	Query struct {
 		op.Paging
 		MessageTypes *MessageTypes `query:"message_types" doc:"Only emails of these types, comma-separated."`
-		Since        *domain.Time  `query:"since" doc:"Only mails sent at or after this time."`
-		Until        *domain.Time  `query:"until" doc:"Only mails sent before this time."`
+		Since        *domain.Time  `query:"since" doc:"Only emails sent at or after this time."`
+		Until        *domain.Time  `query:"until" doc:"Only emails sent before this time."`
 	}
 }
