@@ -40,7 +40,7 @@ type ClientTraining struct {
 	OverdueUsers int     `json:"overdue_users" doc:"Number of active users with an overdue course."`
 }
 
-// ClientPhishing holds the click and report rates of the simulated mails; all are 0 without active users.
+// ClientPhishing holds the click and report rates of the simulated emails; all are 0 without active users.
 type ClientPhishing struct {
 	ClickRate90d   float64 `json:"click_rate_90d" doc:"Percentage of the emails sent in the last 90 days that were clicked, 0 to 100. Submitted credentials and opened attachments count as clicks; activity of email scanners does not."`
 	ReportRate90d  float64 `json:"report_rate_90d" doc:"Percentage of the emails sent in the last 90 days that were reported, 0 to 100."`

@@ -18,7 +18,7 @@ type WebhookDelivery struct {
 
 // WebhookTry is one request to an endpoint as v2 shows it.
 type WebhookTry struct {
-	At         domain.Time `json:"at" doc:"When the request was made."`
+	At         domain.Time `json:"at" doc:"When the request was sent."`
 	StatusCode int         `json:"status_code" doc:"Status code of the response; 0 if there was none."`
 	DurationMS int         `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
 	Response   string      `json:"response" doc:"The first KiB of the response, or why there was none."`

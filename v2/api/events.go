@@ -14,11 +14,11 @@ import (
 
 // EventWith is an event with its data, as in the list of events and in the body of a delivery.
 type EventWith[Data any] struct {
-	ID        domain.EventID   `json:"id" doc:"The same in the list and in every delivery of the event. Use it to skip events that you have handled."`
-	Type      domain.EventType `json:"type" doc:"What happened; it says what data is: see webhooks."`
-	CreatedAt domain.Time      `json:"created_at" doc:"When the change took place."`
-	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque id of the client that the event is about."`
-	Data      Data             `json:"data" doc:"What the event is about, as the interface showed it soon after the change."`
+	ID        domain.EventID   `json:"id" doc:"Opaque ID of the event, identical in the list and in every delivery. Use it to skip events that you have processed."`
+	Type      domain.EventType `json:"type" doc:"What happened. It determines what data contains: see webhooks."`
+	CreatedAt domain.Time      `json:"created_at" doc:"When the change happened."`
+	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque ID of the client that the event is about."`
+	Data      Data             `json:"data" doc:"The object that the event is about, as the API returned it soon after the change."`
 }
 
 // Event is an event as it was published: an EventWith[Data]. The event's type determines Data.
@@ -66,24 +66,24 @@ func (Event) Forms() (member string, forms []op.Form) { return "type", eventForm
 var eventForms = []op.Form{
 	eventForm[Client](domain.ClientCreated, "A client was created."),
 	eventForm[UserDetail](domain.UserCreated, "A user was added, by a request or a directory sync."),
-	eventForm[UserDetail](domain.UserUpdated, "A field of the user's own changed: name, address, department, title, "+
-		"manager, status, role, language, group or source. A new score, course or exposure is no such change."),
+	eventForm[UserDetail](domain.UserUpdated, "A field of the user record changed: name, email address, department, job "+
+		"title, manager, status, role, language, group or source. A new score, course or exposure does not count."),
 	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
-	eventForm[PhishingResult](domain.ResultUpdated, "A person opened, clicked or reported a simulated mail, opened its "+
-		"attachment, or submitted credentials; or a scheduled mail was cancelled. Several of these that the service takes "+
-		"at once are one event: read from `data` how far it came. That a mail was sent or could not be, and what a mail "+
-		"scanner did, is no event."),
-	eventForm[ReportedEmail](domain.RealReported, "A user reported a real mail."),
+	eventForm[PhishingResult](domain.ResultUpdated, "A person opened, clicked or reported a simulated email, opened its "+
+		"attachment or submitted credentials, or a scheduled email was cancelled. Changes that the service processes "+
+		"together are one event: read the latest status from `data`. Sending, a failure to send and the activity of email "+
+		"scanners cause no event."),
+	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,
-		"A course was not completed on its day. It is sent once, within ten minutes after the day (UTC) ended."),
+		"A course was not completed by its due date. The event is sent once, within ten minutes after that day (UTC) ended."),
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
-	eventForm[Exposure](domain.DataExposed, "Data of a user was found in a breach."),
-	eventForm[SyncRun](domain.SyncDone, "A directory sync ended well."),
-	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` says why, and what to do."),
-	eventForm[Report](domain.ReportMade, "A report can be downloaded. Its `download_url` is not in the event: read the report for it."),
+	eventForm[Exposure](domain.DataExposed, "User data was found in a breach."),
+	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
+	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` says why and what to do."),
+	eventForm[Report](domain.ReportMade, "A report is ready to download. The event has no `download_url`: get the report to read it."),
 	{
-		Value: PingType, About: "A test of a webhook, by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
+		Value: PingType, About: "A test of a webhook, sent by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
 		Type: reflect.TypeFor[PingEvent](),
 	},
 }
@@ -111,10 +111,10 @@ func EventOf(e domain.PublishedEvent) Event {
 // ListEvents is the feed of events.
 var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
-	Summary: "Follow events",
-	Description: "Returns what happened in the last 30 days to the clients that the key reaches, in the order in which " +
-		"it was published; nothing is ever added before a cursor that was handed out. The feed has no end: stop " +
-		"reading when `page.has_more` is false, keep the last `page.next_cursor`, and ask again with it later.",
+	Summary: "List events",
+	Description: "Returns the events of the last 30 days of all clients that the key has access to, in order of " +
+		"publication; no event is ever added before a cursor that you have received. The feed has no end: stop reading " +
+		"when `page.has_more` is false, keep the last `page.next_cursor`, and continue from it later.",
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
 
@@ -124,8 +124,8 @@ type ListEventsInput struct {
 		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
 		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events of this client."`
-		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. With false, it ends like any other list: the last page has no next_cursor."`
-		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events of changes at or after this time (created_at). The greatest created_at that you have read is a safe value for the next reading. Deduplicate by id."`
+		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, it ends like any other list: the last page has no next_cursor."`
+		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. The greatest created_at that you have read is a safe value for the next request. Deduplicate by id."`
 	}
 }
 
@@ -156,14 +156,14 @@ func (Follow) JSONSchema() string { return `{"type":"boolean","default":true}` }
 
 // UserAssignment is a user's course with its status, as events show it.
 type UserAssignment struct {
-	UserID domain.UserID `json:"user_id" doc:"Opaque id of the user."`
+	UserID domain.UserID `json:"user_id" doc:"Opaque ID of the user."`
 	Assignment
 }
 
 // PolicyAcknowledgment is a user's sign-off of a policy, as events show it.
 type PolicyAcknowledgment struct {
-	PolicyID       domain.PolicyID `json:"policy_id" doc:"Opaque id of the policy."`
-	UserID         domain.UserID   `json:"user_id" doc:"Opaque id of the user."`
+	PolicyID       domain.PolicyID `json:"policy_id" doc:"Opaque ID of the policy."`
+	UserID         domain.UserID   `json:"user_id" doc:"Opaque ID of the user."`
 	Version        int             `json:"version" doc:"The version that the user signed."`
 	AcknowledgedAt domain.Time     `json:"acknowledged_at" doc:"When the user signed."`
 }

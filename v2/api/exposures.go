@@ -8,33 +8,33 @@ import (
 // Exposure is an exposure as v2 shows it. Data on imported breaches is from Have I Been Pwned: the document credits it.
 type Exposure struct {
 	UserID      domain.UserID   `json:"user_id" doc:"The user whose data was found."`
-	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence CC BY 4.0: credit it where you show it."`
+	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Breach data comes from Have I Been Pwned (https://haveibeenpwned.com) under the license CC BY 4.0: credit it if you show the data."`
 	Title       string          `json:"title" doc:"Title of the breach."`
-	Domain      *string         `json:"domain" doc:"Domain of the service that was breached. Null where there is none."`
-	BreachOn    *domain.Date    `json:"breach_on" doc:"Day of the breach. Null where it is not known."`
-	Severity    domain.Severity `json:"severity" doc:"How grave the exposure is. critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
+	Domain      *string         `json:"domain" doc:"Domain of the breached service. Null if there is none."`
+	BreachOn    *domain.Date    `json:"breach_on" doc:"Day of the breach. Null if it is not known."`
+	Severity    domain.Severity `json:"severity" doc:"Severity of the exposure. critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
 	DataClasses []string        `json:"data_classes" doc:"Kinds of data that were exposed."`
 	FirstSeenAt domain.Time     `json:"first_seen_at" doc:"When the exposure was found."`
-	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was told. Null for not yet."`
-	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null for not yet."`
-	UpdatedAt   domain.Time     `json:"updated_at" since:"2.5" doc:"When the exposure last changed: what updated_since goes by."`
+	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was notified. Null if not yet."`
+	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null if not yet."`
+	UpdatedAt   domain.Time     `json:"updated_at" since:"2.5" doc:"When the exposure last changed. updated_since filters by this time."`
 }
 
-// DarkWebUser is a user with the numbers of exposures.
+// DarkWebUser is a user with exposure counts.
 type DarkWebUser struct {
-	UserID              domain.UserID `json:"user_id" doc:"Opaque id of the user."`
-	Email               string        `json:"email" format:"email" doc:"The user's address."`
-	FirstName           string        `json:"first_name" doc:"First name; may be empty."`
-	LastName            string        `json:"last_name" doc:"Last name; may be empty."`
-	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of exposures that are resolved today."`
-	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of exposures that are not resolved today."`
-	UpdatedAt           domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or exposures last changed: what updated_since goes by."`
+	UserID              domain.UserID `json:"user_id" doc:"Opaque ID of the user."`
+	Email               string        `json:"email" format:"email" doc:"The user's email address."`
+	FirstName           string        `json:"first_name" doc:"First name. Can be empty."`
+	LastName            string        `json:"last_name" doc:"Last name. Can be empty."`
+	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of exposures that are resolved now."`
+	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of exposures that are not resolved now."`
+	UpdatedAt           domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or exposures last changed. updated_since filters by this time."`
 }
 
-// DarkWeb says whether a client is watched for exposures, and what was found.
+// DarkWeb says whether Dark Web Monitoring is enabled for a client, and what it found.
 type DarkWeb struct {
 	Enabled bool            `json:"enabled" doc:"Whether Dark Web Monitoring is enabled for the client."`
-	Summary *DarkWebSummary `json:"summary" doc:"What was found. Null where Dark Web Monitoring is not enabled."`
+	Summary *DarkWebSummary `json:"summary" doc:"Exposure counts. Null if Dark Web Monitoring is not enabled."`
 
 	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
@@ -48,8 +48,8 @@ type DarkWebSummary struct {
 	UnresolvedExposures int               `json:"unresolved_exposures" doc:"Number of exposures that are not resolved."`
 	ResolvedExposures   int               `json:"resolved_exposures" doc:"Number of exposures that are resolved."`
 	AffectedUsers       int               `json:"affected_users" doc:"Number of users with an unresolved exposure."`
-	BySeverity          domain.BySeverity `json:"by_severity" doc:"Unresolved exposures per severity."`
-	LastFoundAt         *domain.Time      `json:"last_found_at" doc:"When an exposure was last found. Null for never."`
+	BySeverity          domain.BySeverity `json:"by_severity" doc:"Number of unresolved exposures by severity."`
+	LastFoundAt         *domain.Time      `json:"last_found_at" doc:"When an exposure was last found. Null if never."`
 }
 
 // The operations on exposures.
@@ -57,33 +57,32 @@ var (
 	GetDarkWeb = op.Declare[GetDarkWebInput, DarkWeb](op.Meta{
 		ID: "clients.dark_web", Tag: "dark_web", Method: "GET", Path: "/clients/:client_id/dark-web",
 		Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
-		Summary: "Read the dark-web summary of a client",
-		Description: "Returns what Dark Web Monitoring found for the users of a client: exposures by state and " +
-			"severity, and how many users they affect.",
+		Summary:     "Get a client's dark web summary",
+		Description: "Returns the number of exposures of the client's users by status and severity, and how many users they affect.",
 	})
 	ListExposures = op.DeclareList[ListExposuresInput, Exposure](op.Meta{
 		ID: "dark_web.exposures.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/exposures",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the exposures of a client",
-		Description: "Returns every exposure of the client's users, inactive users included, by when it was first " +
-			"seen. Forbidden where Dark Web Monitoring is not enabled.",
+		Summary: "List exposures",
+		Description: "Returns every exposure of the client's users, including inactive users, in the order in which they were first " +
+			"seen. Returns 403 if Dark Web Monitoring is not enabled for the client.",
 		Columns: []string{"user_id", "breach_name", "severity", "first_seen_at", "resolved_at"},
 	})
 	ListDarkWebUsers = op.DeclareList[ListDarkWebUsersInput, DarkWebUser](op.Meta{
 		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List the exposure counts of a client's users",
-		Description: "Returns every active user with the numbers of exposures, also users without any; forbidden where " +
-			"Dark Web Monitoring is not enabled. `since` and `until` bound when the exposures were first seen; " +
-			"whether they are resolved is as of today.",
+		Summary: "List exposure counts by user",
+		Description: "Returns every active user with exposure counts, including users without exposures; returns 403 if Dark Web " +
+			"Monitoring is not enabled for the client. `since` and `until` limit when the exposures were first seen; the " +
+			"counts show which of these are resolved now.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	})
 	ResolveExposure = op.Declare[ResolveExposureInput, Exposure](op.Meta{
 		ID: "exposures.resolve", Tag: "dark_web", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve",
 		Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Resolve an exposure",
-		Description: "Marks the exposure as resolved, which takes its weight from the user's risk score. Resolving it " +
-			"again changes nothing.",
+		Description: "Marks the exposure as resolved, which removes its weight from the user's risk score. Resolving it again " +
+			"changes nothing.",
 	})
 )
 
@@ -106,7 +105,7 @@ type ListExposuresInput struct {
 	}
 }
 
-// ListDarkWebUsersInput asks for a page of a client's active users with the numbers of their exposures.
+// ListDarkWebUsersInput asks for a page of a client's active users with their exposure counts.
 type ListDarkWebUsersInput struct {
 	Path  ClientPath
 	Query struct {

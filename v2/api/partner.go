@@ -8,8 +8,8 @@ import (
 // GetPartner reads the key's partner.
 var GetPartner = op.Declare[GetPartnerInput, Partner](op.Meta{
 	ID: "partner.get", Starred: true, Method: "GET", Path: "/partner", Scope: domain.Read, Since: op.V2_1, Status: 200,
-	Summary:     "Read the key's partner and its admins",
-	Description: "Returns the partner that the key belongs to, with the admins whose scope is the whole partner.",
+	Summary:     "Get the current partner",
+	Description: "Returns the partner that the API key belongs to, with the admins who have access to all its clients.",
 })
 
 // GetPartnerInput asks for the key's partner.
@@ -19,5 +19,5 @@ type GetPartnerInput struct{}
 type Partner struct {
 	Name      string      `json:"name" doc:"The partner's name."`
 	CreatedAt domain.Time `json:"created_at" doc:"When the partner was created."`
-	Admins    []Admin     `json:"admins" doc:"The admins who see every client."`
+	Admins    []Admin     `json:"admins" doc:"The admins who have access to all clients."`
 }

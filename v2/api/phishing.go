@@ -5,34 +5,34 @@ import (
 	"partnerapi/v2/op"
 )
 
-// PhishingResult is a simulated mail to one user and its outcome, as v2 shows it.
+// PhishingResult is a simulated email to one user and its outcome, as v2 shows it.
 type PhishingResult struct {
-	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque id of the simulated mail to this user."`
-	UserID                 domain.UserID           `json:"user_id" doc:"The user whom the mail is for."`
-	TemplateID             domain.TemplateID       `json:"template_id" doc:"The template of the mail."`
-	Status                 domain.ResultStatus     `json:"status" doc:"How far people got with the mail. It only moves forward. failed: the mail will never be sent."`
-	Reported               bool                    `json:"reported" doc:"Whether the user reported the mail."`
-	Automated              bool                    `json:"automated" doc:"Whether a mail scanner opened or clicked the mail, too. That moves no status, no time, no rate and no score."`
+	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque ID of the simulated email to this user."`
+	UserID                 domain.UserID           `json:"user_id" doc:"The recipient."`
+	TemplateID             domain.TemplateID       `json:"template_id" doc:"The template of the email."`
+	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. It only moves forward. failed: the email will never be sent."`
+	Reported               bool                    `json:"reported" doc:"Whether the user reported the email."`
+	Automated              bool                    `json:"automated" doc:"Whether an email scanner also opened or clicked the email. This changes no status, time, rate or score."`
 	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it requested only the head of a page (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`
-	Failure                *string                 `json:"failure" doc:"Why the mail will never be sent; cancelled where a caller cancelled it. Null unless the status is failed."`
-	FailedAt               *domain.Time            `json:"failed_at" doc:"When sending was given up. Null unless the status is failed."`
-	SendAt                 domain.Time             `json:"send_at" doc:"When the mail is to be sent."`
-	SentAt                 *domain.Time            `json:"sent_at" doc:"When the mail was sent. Null for not yet."`
-	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the mail. Null for not yet."`
-	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null for not yet."`
-	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the mail. Null for not yet."`
-	CredentialsSubmittedAt *domain.Time            `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null for not yet."`
-	AttachmentOpenedAt     *domain.Time            `json:"attachment_opened_at" doc:"When the user opened the attachment. Null for not yet."`
+	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled it. Null unless status is failed."`
+	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service gave up sending. Null unless status is failed."`
+	SendAt                 domain.Time             `json:"send_at" doc:"When the email is scheduled to be sent."`
+	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not yet."`
+	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not yet."`
+	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null if not yet."`
+	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the email. Null if not yet."`
+	CredentialsSubmittedAt *domain.Time            `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null if not yet."`
+	AttachmentOpenedAt     *domain.Time            `json:"attachment_opened_at" doc:"When the user opened the attachment. Null if not yet."`
 	UpdatedAt              domain.Time             `json:"updated_at" doc:"When the result last changed."`
 }
 
-// PhishingSummary counts a client's simulated mails, as v2 shows it.
+// PhishingSummary counts a client's simulated emails, as v2 shows it.
 type PhishingSummary struct {
-	Days30         PhishingCounts `json:"30d" doc:"Mails sent in the last 30 days, today (UTC) included."`
-	Days90         PhishingCounts `json:"90d" doc:"Mails sent in the last 90 days, today (UTC) included."`
-	Days365        PhishingCounts `json:"365d" doc:"Mails sent in the last 365 days, today (UTC) included."`
-	Total          PhishingCounts `json:"total" doc:"All mails that were ever sent."`
-	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more mails of the last 365 days."`
+	Days30         PhishingCounts `json:"30d" doc:"Emails sent in the last 30 days, including today (UTC)."`
+	Days90         PhishingCounts `json:"90d" doc:"Emails sent in the last 90 days, including today (UTC)."`
+	Days365        PhishingCounts `json:"365d" doc:"Emails sent in the last 365 days, including today (UTC)."`
+	Total          PhishingCounts `json:"total" doc:"All emails that were ever sent."`
+	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more emails of the last 365 days."`
 
 	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
@@ -41,49 +41,49 @@ type PhishingSummary struct {
 // BudgetClient returns the client whose budget the call counts against.
 func (s PhishingSummary) BudgetClient() domain.ClientID { return s.Client }
 
-// PhishingCounts counts simulated mails by outcome, with the click and report rates.
+// PhishingCounts counts simulated emails by outcome, with the click and report rates.
 type PhishingCounts struct {
-	Sent                 int     `json:"sent" doc:"Number of mails sent."`
-	Opened               int     `json:"opened" doc:"Number of mails opened or fallen for."`
-	Clicked              int     `json:"clicked" doc:"Number of mails fallen for in any way: clicked, attachment opened or credentials submitted."`
-	Reported             int     `json:"reported" doc:"Number of mails reported."`
-	CredentialsSubmitted int     `json:"credentials_submitted" doc:"Number of mails that led to submitted credentials."`
-	AttachmentsOpened    int     `json:"attachments_opened" doc:"Number of mails whose attachment was opened."`
-	ClickRate            float64 `json:"click_rate" doc:"Mails clicked, in percent of those sent, 0 to 100."`
-	ReportRate           float64 `json:"report_rate" doc:"Mails reported, in percent of those sent, 0 to 100."`
+	Sent                 int     `json:"sent" doc:"Number of emails sent."`
+	Opened               int     `json:"opened" doc:"Number of emails opened, including all that users fell for."`
+	Clicked              int     `json:"clicked" doc:"Number of emails that users fell for: they clicked the link, opened the attachment or submitted credentials."`
+	Reported             int     `json:"reported" doc:"Number of emails reported."`
+	CredentialsSubmitted int     `json:"credentials_submitted" doc:"Number of emails that led to submitted credentials."`
+	AttachmentsOpened    int     `json:"attachments_opened" doc:"Number of emails whose attachment was opened."`
+	ClickRate            float64 `json:"click_rate" doc:"Percentage of sent emails that were clicked, 0 to 100."`
+	ReportRate           float64 `json:"report_rate" doc:"Percentage of sent emails that were reported, 0 to 100."`
 }
 
-// PhishingTemplate is a simulated mail of the catalogue, as v2 shows it.
+// PhishingTemplate is a simulated email of the catalog, as v2 shows it.
 type PhishingTemplate struct {
-	ID        domain.TemplateID `json:"id" doc:"Opaque id of the template."`
+	ID        domain.TemplateID `json:"id" doc:"Opaque ID of the template."`
 	Name      string            `json:"name" doc:"The template's name."`
-	Language  domain.Language   `json:"language" doc:"Language of the mail."`
-	Category  string            `json:"category" doc:"Category of the mail, by which clients enable templates."`
-	Subject   string            `json:"subject" doc:"Subject of the mail."`
-	FromEmail string            `json:"from_email" doc:"Address that the mail claims to come from."`
+	Language  domain.Language   `json:"language" doc:"Language of the email."`
+	Category  string            `json:"category" doc:"Category of the email. Clients enable templates by category."`
+	Subject   string            `json:"subject" doc:"Subject of the email."`
+	FromEmail string            `json:"from_email" doc:"Email address that the email claims to come from."`
 	CreatedAt domain.Time       `json:"created_at" doc:"When the template was added."`
-	UpdatedAt domain.Time       `json:"updated_at" since:"2.5" doc:"When the template was added or last changed: what updated_since goes by."`
+	UpdatedAt domain.Time       `json:"updated_at" since:"2.5" doc:"When the template was added or last changed. updated_since filters by this time."`
 }
 
-// The operations on the results and the templates of simulated mails.
+// The operations on the results and the templates of simulated emails.
 var (
 	ListPhishingResults = op.DeclareList[ListPhishingResultsInput, PhishingResult](op.Meta{
 		ID: "phishing.results.list", Method: "GET", Path: "/clients/:client_id/phishing/results", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary: "List a client's simulated mails and what became of them",
-		Description: "Returns the simulated mails to the users of a client and how far each got, in order of creation. " +
-			"With `since` or `until` the list is in order of sending, otherwise with `updated_since` in order of the last change.",
+		Summary: "List phishing results",
+		Description: "Returns the simulated emails to the client's users and the outcome of each, in order of creation. With `since` " +
+			"or `until`, the list is in order of sending; otherwise, with `updated_since`, in order of the last change.",
 		Columns: []string{"result_id", "user_id", "template_id", "status", "reported", "sent_at", "clicked_at"},
 	})
 	GetPhishingSummary = op.Declare[GetPhishingSummaryInput, PhishingSummary](op.Meta{
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
-		Summary: "Count a client's simulated mails",
-		Description: "Returns counts and rates for 30, 90 and 365 days and in total, by the day (UTC) of sending. " +
-			"What mail scanners did is not counted.",
+		Summary: "Get a client's phishing summary",
+		Description: "Returns the number of simulated emails by outcome, with click and report rates, for the last 30, 90 and 365 " +
+			"days (UTC) by sending date and in total. The activity of email scanners is not counted.",
 	})
 	ListPhishingTemplates = op.DeclareList[ListPhishingTemplatesInput, PhishingTemplate](op.Meta{
 		ID: "phishing.templates.list", Starred: true, Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
-		Summary:     "List the catalogue of simulated mails",
-		Description: "Returns the templates that `template_id` stands for, by their creation. All clients share them.",
+		Summary:     "List phishing templates",
+		Description: "Returns the templates to use as `template_id`, in order of creation. All clients share them.",
 		Columns:     []string{"id", "name", "language", "category", "subject"},
 	})
 )
@@ -96,9 +96,9 @@ type ListPhishingResultsInput struct {
 		op.Paging
 		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
 		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
-		Status       *ResultStatuses `query:"status" doc:"Only results that are in one of these states now, comma-separated."`
-		Since        *domain.Time    `query:"since" doc:"Only mails sent at or after this time. The list is then in the order of sending."`
-		Until        *domain.Time    `query:"until" doc:"Only mails sent before this time. The list is then in the order of sending."`
+		Status       *ResultStatuses `query:"status" doc:"Only results with one of these statuses now, comma-separated."`
+		Since        *domain.Time    `query:"since" doc:"Only emails sent at or after this time. The list is then in order of sending."`
+		Until        *domain.Time    `query:"until" doc:"Only emails sent before this time. The list is then in order of sending."`
 		UpdatedSince *domain.Time    `query:"updated_since" doc:"Only results that changed at or after this time."`
 	}
 }
@@ -106,10 +106,10 @@ type ListPhishingResultsInput struct {
 // ResultStatuses is a comma-separated list of states.
 type ResultStatuses = EnumList[domain.ResultStatus]
 
-// GetPhishingSummaryInput asks for the counts of a client's simulated mails.
+// GetPhishingSummaryInput asks for the counts of a client's simulated emails.
 type GetPhishingSummaryInput struct{ Path ClientPath }
 
-// ListPhishingTemplatesInput asks for a page of the catalogue, by creation.
+// ListPhishingTemplatesInput asks for a page of the catalog, in order of creation.
 type ListPhishingTemplatesInput struct {
 	Query struct {
 		op.Paging
@@ -117,80 +117,80 @@ type ListPhishingTemplatesInput struct {
 	}
 }
 
-// PhishingSent is the answer to SendPhishing.
+// PhishingSent is the response to SendPhishing.
 type PhishingSent struct {
-	Sends []PhishingSend `json:"sends" doc:"The mails, one for each user, in the order of the request."`
+	Sends []PhishingSend `json:"sends" doc:"The emails, one for each user, in the order of the request."`
 }
 
-// PhishingSend is a simulated mail that will be sent.
+// PhishingSend is a simulated email that will be sent.
 type PhishingSend struct {
-	UserID     domain.UserID     `json:"user_id" doc:"The user whom the mail is for."`
-	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque id of the result. Follow it in the client's phishing results. Null in a dry run."`
-	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the mail."`
-	SendAt     domain.Time       `json:"send_at" doc:"When the mail is sent."`
+	UserID     domain.UserID     `json:"user_id" doc:"The recipient."`
+	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque ID of the result, to follow in the client's phishing results. Null in a dry run."`
+	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the email."`
+	SendAt     domain.Time       `json:"send_at" doc:"When the email is sent."`
 }
 
 // The operations on sends.
 var (
 	SendPhishing = op.Declare[SendPhishingInput, PhishingSent](op.Meta{
 		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
-		Summary: "Send simulated phishing mails to users of a client",
-		Description: "Schedules a simulated mail to each user, for all of them or for none; an inactive user is refused. " +
-			"Each mail has a `result_id` to follow in the client's phishing results.",
+		Summary: "Send phishing simulations",
+		Description: "Schedules one simulated email to each of up to 100 active users; if one of them is inactive or unknown, it returns " +
+			"400 and schedules none. Follow each email by its `result_id` in the client's phishing results.",
 	})
 	CancelSend = op.Declare[CancelSendInput, op.NoContent](op.Meta{
 		ID: "phishing.sends.cancel", Tag: "phishing", Starred: true, Method: "DELETE", Path: "/clients/:client_id/phishing/sends/:result_id",
 		Scope: domain.Write, Since: op.V2_4, Status: 204,
-		Summary: "Cancel a scheduled simulated mail",
-		Description: "Cancels a mail that was not handed over yet: its result is `failed`, with the failure `cancelled`. " +
-			"One that was cancelled before stays so; one that was handed over, is being handed over, or failed is a conflict.",
+		Summary: "Cancel a scheduled simulation",
+		Description: "Cancels an email that was not yet sent to the mail server: its result becomes `failed` with the failure " +
+			"`cancelled`. Cancelling it again changes nothing; an email that was sent, is being sent or failed returns 409.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	CancelSends = op.Declare[CancelSendsInput, SendsCancelled](op.Meta{
 		ID: "phishing.sends.cancel_many", Tag: "phishing", Starred: true, Method: "POST", Path: "/clients/:client_id/phishing/sends/cancel",
 		Scope: domain.Write, Since: op.V2_4, Status: 200,
-		Summary: "Cancel scheduled simulated mails of a client",
-		Description: "Cancels those of the mails that were not handed over yet, and lists the others. Where an id is of no " +
-			"simulated mail of the client, none is cancelled.",
+		Summary: "Cancel scheduled simulations",
+		Description: "Cancels the listed emails that were not yet sent to the mail server, and returns those that it could not cancel. " +
+			"If an ID is not a simulated email of the client, none is cancelled.",
 	})
 )
 
-// SendPhishingInput asks for a simulated mail to each of several users.
+// SendPhishingInput asks for a simulated email to each of several users.
 type SendPhishingInput struct {
 	Path ClientPath
 	Body struct {
-		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A user who is named twice is sent one mail."`
-		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. Left out, each user is sent one that they have not seen, in their language and of the client's enabled categories."`
-		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. Left out or past, at once."`
-		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Answer as if the mails were scheduled, without their result_id, and change nothing."`
+		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
+		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives one that they have not seen, in their language and from the client's enabled categories."`
+		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. If omitted or in the past, immediately."`
+		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, and schedule nothing."`
 	}
 }
 
-// SendPath is the part of a path that names a client's simulated mail.
+// SendPath is the part of a path that contains the ID of a client's simulated email.
 type SendPath struct {
 	ClientPath
-	ResultID domain.ResultID `path:"result_id" doc:"Opaque id of the simulated mail, from the answer to its sending or the client's phishing results."`
+	ResultID domain.ResultID `path:"result_id" doc:"Opaque ID of the simulated email, from the response that scheduled it or the client's phishing results."`
 }
 
-// CancelSendInput asks to cancel a simulated mail.
+// CancelSendInput asks to cancel a simulated email.
 type CancelSendInput struct{ Path SendPath }
 
-// CancelSendsInput asks to cancel simulated mails.
+// CancelSendsInput asks to cancel simulated emails.
 type CancelSendsInput struct {
 	Path ClientPath
 	Body struct {
-		ResultIDs []domain.ResultID `json:"result_ids" validate:"required,min=1,max=500" doc:"The simulated mails to cancel. One that is named twice counts once."`
+		ResultIDs []domain.ResultID `json:"result_ids" validate:"required,min=1,max=500" doc:"The simulated emails to cancel. A repeated ID counts once."`
 	}
 }
 
-// SendsCancelled is the answer to CancelSends.
+// SendsCancelled is the response to CancelSends.
 type SendsCancelled struct {
-	CancelledCount int               `json:"cancelled_count" doc:"Number of mails that are cancelled, those that were cancelled before among them."`
-	NotCancelled   []UncancelledSend `json:"not_cancelled" doc:"The mails that are not cancelled, in the order of the request."`
+	CancelledCount int               `json:"cancelled_count" doc:"Number of emails that are cancelled, including those that were cancelled before."`
+	NotCancelled   []UncancelledSend `json:"not_cancelled" doc:"The emails that are not cancelled, in the order of the request."`
 }
 
-// UncancelledSend is a simulated mail that could not be cancelled.
+// UncancelledSend is a simulated email that could not be cancelled.
 type UncancelledSend struct {
-	ResultID domain.ResultID     `json:"result_id" doc:"Opaque id of the simulated mail."`
-	Status   domain.ResultStatus `json:"status" doc:"The status of its result. scheduled: it is being handed over, or may have been."`
+	ResultID domain.ResultID     `json:"result_id" doc:"Opaque ID of the simulated email."`
+	Status   domain.ResultStatus `json:"status" doc:"Status of the result. scheduled: the email is being sent to the mail server, or may have been sent."`
 }

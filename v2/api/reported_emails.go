@@ -5,38 +5,38 @@ import (
 	"partnerapi/v2/op"
 )
 
-// ReportedEmail is a real mail that a user reported, as v2 shows it.
+// ReportedEmail is an email that a user reported and that is not a simulation, as v2 shows it.
 type ReportedEmail struct {
-	ID             domain.ReportedEmailID `json:"id" doc:"Opaque id of the report."`
-	UserID         domain.UserID          `json:"user_id" doc:"The user who reported the mail."`
+	ID             domain.ReportedEmailID `json:"id" doc:"Opaque ID of the report."`
+	UserID         domain.UserID          `json:"user_id" doc:"The user who reported the email."`
 	ClientID       domain.ClientID        `json:"client_id" doc:"The user's client."`
-	ReportedAt     domain.Time            `json:"reported_at" doc:"When the user reported the mail."`
-	Subject        string                 `json:"subject" doc:"Subject of the mail; may be empty."`
-	Sender         string                 `json:"sender" doc:"Sender as the mail names it: mostly an address."`
-	Classification domain.EmailClass      `json:"classification" doc:"What triage made of the mail; pending before it. Draft: it depends on the mailbox integration."`
-	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the mail was classified. Null while it is pending."`
-	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the mail. Null where that is not known. Draft."`
-	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the email was reported or last classified, as the service learned of it: what updated_since goes by."`
+	ReportedAt     domain.Time            `json:"reported_at" doc:"When the user reported the email."`
+	Subject        string                 `json:"subject" doc:"Subject of the email. Can be empty."`
+	Sender         string                 `json:"sender" doc:"Sender as stated in the email, usually an email address."`
+	Classification domain.EmailClass      `json:"classification" doc:"Result of the triage; pending before it. Draft: it depends on the mailbox integration."`
+	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the email was classified. Null while classification is pending."`
+	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the email. Null if not known. Draft."`
+	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service learned that the email was reported or last classified. updated_since filters by this time."`
 }
 
-// ListReportedEmails lists the real mails that users reported.
+// ListReportedEmails lists the emails that users reported.
 var ListReportedEmails = op.DeclareList[ListReportedEmailsInput, ReportedEmail](op.Meta{
 	ID: "phishing.reported.list", Method: "GET", Path: "/clients/:client_id/phishing/reported", Scope: domain.Read, Since: op.V2_2, Status: 200,
-	Summary: "List the real mails that a client's users reported",
-	Description: "Returns the real mails that users flagged with the report button, in the order of reporting, " +
-		"with what triage made of them. A mail that several users reported is listed once for each.",
+	Summary: "List reported emails",
+	Description: "Returns the emails, other than simulations, that users flagged with the report button, in order of reporting, with " +
+		"the result of the triage. An email that several users reported is listed once for each of them.",
 	Columns: []string{"id", "user_id", "reported_at", "subject", "classification"},
 })
 
-// ListReportedEmailsInput asks for a page of the real mails that a client's users reported, by the time of the report.
-// A mail that several users reported is listed once for each of them.
+// ListReportedEmailsInput asks for a page of the emails that a client's users reported, by the time of the report.
+// An email that several users reported is listed once for each of them.
 type ListReportedEmailsInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		Since          *domain.Time      `query:"since" doc:"Only mails reported at or after this time."`
-		Until          *domain.Time      `query:"until" doc:"Only mails reported before this time."`
-		Classification domain.EmailClass `query:"classification" validate:"omitempty,enum" doc:"Only mails that are classified so now."`
-		UpdatedSince   *domain.Time      `query:"updated_since" doc:"Only mails that were reported or classified at or after this time."`
+		Since          *domain.Time      `query:"since" doc:"Only emails reported at or after this time."`
+		Until          *domain.Time      `query:"until" doc:"Only emails reported before this time."`
+		Classification domain.EmailClass `query:"classification" validate:"omitempty,enum" doc:"Only emails with this classification now."`
+		UpdatedSince   *domain.Time      `query:"updated_since" doc:"Only emails that were reported or classified at or after this time."`
 	}
 }

@@ -8,11 +8,11 @@ import (
 // UserRisk is a user's risk score with its factors.
 type UserRisk struct {
 	Score      int             `json:"score" doc:"Risk score, 0 to 1000; higher is safer."`
-	Grade      domain.Grade    `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below."`
-	Baseline   int             `json:"baseline" doc:"Score that the user's role starts from, before any signal."`
+	Grade      domain.Grade    `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below 400."`
+	Baseline   int             `json:"baseline" doc:"Starting score for the user's role, before any signal."`
 	Role       domain.Role     `json:"role" doc:"The risk role, which weights the signals."`
-	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the trailing 12 months. The score weights recent signals more."`
-	Factors    []domain.Factor `json:"factors" doc:"What each signal adds, the role's multiplier applied. The baseline and all deltas add up to the score."`
+	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the last 12 months. In the score, recent signals weigh more."`
+	Factors    []domain.Factor `json:"factors" doc:"Contribution of each signal, after the multiplier of the role. The baseline and all deltas add up to the score."`
 	ComputedAt domain.Time     `json:"computed_at" doc:"When the score was computed."`
 
 	// Client is the client whose budget the call counts against.
@@ -22,16 +22,16 @@ type UserRisk struct {
 // BudgetClient returns the client whose budget the call counts against.
 func (r UserRisk) BudgetClient() domain.ClientID { return r.Client }
 
-// ClientRisk is the risk of a client's active users together.
+// ClientRisk is the risk of a client's active users as a group.
 type ClientRisk struct {
 	AverageScore  int                      `json:"average_score" doc:"Average score of the active users, 0 to 1000, rounded."`
-	Grade         domain.Grade             `json:"grade" doc:"Grade of the average score: A from 800, B from 700, C from 600, D from 400, F below."`
+	Grade         domain.Grade             `json:"grade" doc:"Grade of the average score: A from 800, B from 700, C from 600, D from 400, F below 400."`
 	HighRiskUsers int                      `json:"high_risk_users" doc:"Number of active users graded D or F."`
 	Distribution  domain.GradeDistribution `json:"distribution" doc:"Number of active users per grade."`
 	ByRole        []domain.RoleRisk        `json:"by_role" doc:"The active users by risk role."`
-	TopFactors    []domain.FactorTotal     `json:"top_factors" doc:"The factors that move the scores most, by the size of their total."`
-	History       []domain.AverageOn       `json:"history" doc:"Daily averages of the last 90 days, oldest first. Days without one are left out."`
-	ComputedAt    domain.Time              `json:"computed_at" doc:"When the snapshot was made; at most 5 minutes ago."`
+	TopFactors    []domain.FactorTotal     `json:"top_factors" doc:"The factors that change the scores most, ordered by the size of their total."`
+	History       []domain.AverageOn       `json:"history" doc:"Daily averages of the last 90 days, oldest first. Days without an average are omitted."`
+	ComputedAt    domain.Time              `json:"computed_at" doc:"When the snapshot was computed; at most 5 minutes ago."`
 
 	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
@@ -44,15 +44,15 @@ func (r ClientRisk) BudgetClient() domain.ClientID { return r.Client }
 var (
 	GetClientRisk = op.Declare[GetClientRiskInput, ClientRisk](op.Meta{
 		ID: "clients.risk", Tag: "risk", Method: "GET", Path: "/clients/:client_id/risk", Scope: domain.Read, Since: op.V2_1,
-		Status: 200, PerClient: 20, Summary: "Read the risk of a client's users",
-		Description: "Returns one snapshot of the scores of the active users: their average, how they spread over " +
-			"grades and roles, what moves them, and the last 90 days. It may be 5 minutes old.",
+		Status: 200, PerClient: 20, Summary: "Get a client's risk",
+		Description: "Returns a snapshot of the active users' scores: their average, distribution by grade and role, top factors, and " +
+			"daily averages of the last 90 days. It can be up to 5 minutes old.",
 	})
 	GetUserRisk = op.Declare[GetUserRiskInput, UserRisk](op.Meta{
 		ID: "users.risk", Tag: "risk", Method: "GET", Path: "/users/:user_id/risk", Scope: domain.Read, Since: op.V2_1,
-		Status: 200, PerClient: 120, Summary: "Read a user's risk score and what it is made of",
-		Description: "Returns the score with the baseline of the role, the raw counts and what each of them adds. To " +
-			"read the scores of many users, page through the users of the client.",
+		Status: 200, PerClient: 120, Summary: "Get a user's risk score",
+		Description: "Returns the score with the baseline of the role, the raw counts and the contribution of each. To read the scores " +
+			"of many users, list the users of the client instead.",
 	})
 )
 

@@ -7,7 +7,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// V1Operations are the operations that only version 1 needs. They are not part of version 2's interface, and are
+// V1Operations are the operations that only version 1 needs. They are not part of version 2's API, and are
 // deleted with version 1.
 var V1Operations = []op.Declaration{SendToUser, MoveMember, SentEmails, SentResults, OldReports, Reachable}
 
@@ -15,32 +15,32 @@ var V1Operations = []op.Declaration{SendToUser, MoveMember, SentEmails, SentResu
 var (
 	SendToUser = op.Declare[SendToUserInput, SentToUser](op.Meta{
 		ID: "v1.send", Tag: "phishing", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,
-		Summary: "Send a simulated phishing mail to a user of any client",
+		Summary: "Send a simulation to one user",
 	})
 	MoveMember = op.Declare[MoveMemberInput, op.NoContent](op.Meta{
 		ID: "v1.move", Tag: "collections", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members",
 		Scope: domain.Write, Since: op.V2_0, Status: 200,
-		Summary: "Move a user into a collection, out of all others",
+		Summary: "Move a user to a collection",
 	})
 	SentEmails = op.DeclareList[SentEmailsInput, AddressedEmail](op.Meta{
 		ID: "v1.emails", Tag: "users", Method: "POST", Path: "/sentemails", Scope: domain.Read, Since: op.V2_0, Status: 200,
-		Summary: "List the mails that were sent to a user, or to an email address",
+		Summary: "List emails sent to a user or address",
 	})
 	SentResults = op.DeclareList[SentResultsInput, PhishingResult](op.Meta{
 		ID: "v1.results", Tag: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Scope: domain.Read, Since: op.V2_0, Status: 200,
-		Summary: "List the simulated mails that were sent to a user",
+		Summary: "List a user's phishing results",
 	})
 	OldReports = op.DeclareList[OldReportsInput, Report](op.Meta{
 		ID: "v1.reports", Tag: "reports", Method: "GET", Path: "/clients/:client_id/reports", Scope: domain.Read, Since: op.V2_0, Status: 200,
-		Summary: "List the reports of a client, the oldest first",
+		Summary: "List reports, oldest first",
 	})
 	Reachable = op.Declare[ReachableInput, Reached](op.Meta{
 		ID: "v1.reachable", Tag: "clients", Method: "POST", Path: "/reachable", Scope: domain.Read, Since: op.V2_0, Status: 200,
-		Summary: "Find which of many objects are within the key's reach",
+		Summary: "List accessible objects",
 	})
 )
 
-// SendToUserInput asks for a simulated mail to one user, of any client.
+// SendToUserInput asks for a simulated email to one user, of any client.
 type SendToUserInput struct {
 	Body struct {
 		UserIDs    []domain.UserID              `json:"user_ids" validate:"required,min=1,max=1"` // named as in SendPhishingInput
@@ -52,7 +52,7 @@ type SendToUserInput struct {
 	Client domain.ClientID `json:"-"`
 }
 
-// SentToUser is a user who will be sent a simulated mail, and when.
+// SentToUser is a user who will receive a simulated email, and when.
 type SentToUser struct {
 	ID       domain.UserID   `json:"id"`
 	ClientID domain.ClientID `json:"client_id"`
@@ -67,29 +67,29 @@ type MoveMemberInput struct {
 	}
 }
 
-// SentEmailsInput asks for a page of the mails that were sent to a user within 30 days, newest first.
+// SentEmailsInput asks for a page of the emails that were sent to a user within 30 days, newest first.
 type SentEmailsInput struct {
 	Query struct{ op.Paging }
 	Body  struct {
-		// UserID or, without it, Email selects the mails. Users of several clients may have the same email.
+		// UserID or, without it, Email selects the emails. Users of several clients may have the same email.
 		UserID *domain.UserID `json:"user_id"`
 		Email  string         `json:"email"`
-		// MessageTypes selects types of mail; empty means all.
+		// MessageTypes selects types of emails; empty means all.
 		MessageTypes []domain.MessageType `json:"message_types"`
 		// Start is the start of the 30 days; nil means the last 30.
 		Start *domain.Time `json:"start"`
 	}
 
-	// User is the user whose mails are listed, zero for several. Since and Until are the results of Period. Reading
+	// User is the user whose emails are listed, zero for several. Since and Until are the results of Period. Reading
 	// sets all three.
 	User         domain.UserID `json:"-"`
 	Since, Until *domain.Time  `json:"-"`
 }
 
-// emailDays is the number of days of a request for mails (decisions 5.13).
+// emailDays is the number of days of a request for emails (decisions 5.13).
 const emailDays = 30
 
-// AddressedEmail is the record of a mail with its id and that of its user, as a list may have mails of several users.
+// AddressedEmail is the record of an email with its ID and that of its user, as a list may have emails of several users.
 type AddressedEmail struct {
 	SentEmail
 	MessageID domain.MessageID `json:"message_id"`
@@ -109,7 +109,7 @@ func (in *SentEmailsInput) Period(now time.Time) (since, until *domain.Time) {
 	return in.Body.Start, &domain.Time{Time: end}
 }
 
-// SentResultsInput asks for a page of the simulated mails that were sent to a user, newest first.
+// SentResultsInput asks for a page of the simulated emails that were sent to a user, newest first.
 type SentResultsInput struct {
 	Path  UserPath
 	Query struct{ op.Paging }

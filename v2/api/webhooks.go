@@ -7,74 +7,72 @@ import (
 
 // Webhook is a subscription as v2 shows it.
 type Webhook struct {
-	ID             domain.WebhookID       `json:"id" doc:"Opaque id of the webhook."`
-	URL            string                 `json:"url" format:"uri" doc:"The https address that events are delivered to."`
-	Events         []domain.EventType     `json:"events" doc:"The kinds of events that are delivered."`
-	ClientIDs      []domain.ClientID      `json:"client_ids" doc:"The clients that the subscription is limited to; empty for all that its API key reaches."`
-	Description    *string                `json:"description" doc:"What the webhook is for. Null where none was given."`
-	Status         domain.WebhookStatus   `json:"status" doc:"A paused subscription was paused by a caller, a disabled one by the service: for 24 hours no delivery succeeded and some failed, the endpoint answered 410, or its API key was revoked or has expired."`
+	ID             domain.WebhookID       `json:"id" doc:"Opaque ID of the webhook."`
+	URL            string                 `json:"url" format:"uri" doc:"The HTTPS URL that events are delivered to."`
+	Events         []domain.EventType     `json:"events" doc:"The types of events that are delivered."`
+	ClientIDs      []domain.ClientID      `json:"client_ids" doc:"The clients that the webhook is limited to; empty for all clients that its API key has access to."`
+	Description    *string                `json:"description" doc:"What the webhook is for. Null if none is set."`
+	Status         domain.WebhookStatus   `json:"status" doc:"Status of the webhook. paused: a caller paused it; disabled: the service disabled it, because for 24 hours deliveries failed and none succeeded, the endpoint returned 410, or the API key of the webhook was revoked or has expired."`
 	CreatedAt      domain.Time            `json:"created_at" doc:"When the webhook was created."`
-	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null for never."`
-	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the first of the deliveries failed that have failed one after another. Null where the last one succeeded, and after a new address or being made active."`
-	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint answered 410 (gone), or the API key of the webhook was revoked (key_revoked) or has expired (key_expired). Null if it is not disabled. Webhooks that version 1.0 disabled have null too."`
+	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
+	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the first of the current consecutive failures occurred. Null if the last delivery succeeded, or since then the URL was changed or the webhook was activated."`
+	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the API key of the webhook was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled, or was disabled by version 1.0 of the service."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
 type WebhookWithSecret struct {
 	Webhook
-	Secret string `json:"secret" doc:"What events are signed with. It is not shown again."`
+	Secret string `json:"secret" doc:"The secret that events are signed with. It is not shown again."`
 }
 
 // WebhookPath is the path of an operation on one subscription.
 type WebhookPath struct {
-	WebhookID domain.WebhookID `path:"webhook_id" doc:"Opaque id of the webhook."`
+	WebhookID domain.WebhookID `path:"webhook_id" doc:"Opaque ID of the webhook."`
 }
 
 // The operations on webhooks.
 var (
 	ListWebhooks = op.DeclareList[ListWebhooksInput, Webhook](op.Meta{
 		ID: "webhooks.list", Method: "GET", Path: "/webhooks", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary: "List the webhooks",
-		Description: "Returns the webhooks whose clients the key can reach, by their creation. Secrets are not " +
-			"shown.",
-		Columns: []string{"id", "url", "status", "events"},
+		Summary:     "List webhooks",
+		Description: "Returns the webhooks whose clients the key has access to, in order of creation, without their secrets.",
+		Columns:     []string{"id", "url", "status", "events"},
 	})
 	GetWebhook = op.Declare[GetWebhookInput, Webhook](op.Meta{
 		ID: "webhooks.get", Method: "GET", Path: "/webhooks/:webhook_id", Scope: domain.Read, Since: op.V2_3, Status: 200,
-		Summary:     "Read a webhook",
-		Description: "Returns one webhook, without its secret.",
+		Summary:     "Get a webhook",
+		Description: "Returns the webhook, without its secret.",
 	})
 	CreateWebhook = op.Declare[CreateWebhookInput, WebhookWithSecret](op.Meta{
 		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201, ReachesOut: true,
-		Summary: "Create a webhook, and show its secret once",
-		Description: "Creates an active webhook with the access of the key, narrowed by `client_ids`; a partner may have " +
-			"20. The answer shows the secret that deliveries are signed with, once.", Secret: true,
+		Summary: "Create a webhook",
+		Description: "Creates an active webhook with the access of the key, limited by `client_ids`; a partner can have up to 20. Only " +
+			"this response contains the secret that deliveries are signed with.", Secret: true,
 	})
 	UpdateWebhook = op.Declare[UpdateWebhookInput, Webhook](op.Meta{
 		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
-		Summary: "Update a webhook: pause it, or activate it again",
-		Description: "Changes the fields that are sent: `paused` stops deliveries, `active` starts them again and " +
-			"revives a disabled webhook; what happened in between is not delivered. If the API key of the webhook was " +
-			"revoked or has expired, only `active` is accepted: the webhook continues with the calling key and the clients " +
-			"that it had.",
+		Summary: "Update a webhook",
+		Description: "Changes only the fields that you send: status `paused` stops deliveries, `active` resumes them, also of a disabled " +
+			"webhook, without the events in between. If the API key of the webhook was revoked or has expired, `status` must " +
+			"be `active`: the webhook continues with the calling key and its previous clients.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteWebhook = op.Declare[DeleteWebhookInput, op.NoContent](op.Meta{
 		ID: "webhooks.delete", Method: "DELETE", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 204,
 		Summary:     "Delete a webhook",
-		Description: "Deletes the webhook. Deliveries that wait are dropped.",
+		Description: "Deletes the webhook and drops its waiting deliveries.",
 	})
 	ReplaceWebhookSecret = op.Declare[ReplaceWebhookSecretInput, WebhookWithSecret](op.Meta{
 		ID: "webhooks.secret", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/secret", Scope: domain.Write, Since: op.V2_3, Status: 200,
-		Summary: "Give a webhook a new secret; the old one signs too for 24 hours",
-		Description: "Makes a new secret and shows it once. For 24 hours the old one signs, too, so that receivers " +
-			"can change over.", Secret: true,
+		Summary: "Rotate a webhook secret",
+		Description: "Generates a new secret and returns it once; for 24 hours, events are signed with both secrets. Update your " +
+			"receivers within that time.", Secret: true,
 	})
 	TestWebhook = op.Declare[TestWebhookInput, WebhookTest](op.Meta{
 		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
-		Summary: "Deliver a ping to a webhook's endpoint, and report what it answered",
-		Description: "Delivers a signed `ping` event once, whatever the status of the webhook, and reports what the " +
-			"endpoint answered. It changes no status.",
+		Summary: "Send a test event",
+		Description: "Sends one signed `ping` event to the endpoint, whatever the status of the webhook, and returns the result. It does " +
+			"not change the status.",
 	})
 )
 
@@ -89,9 +87,9 @@ type GetWebhookInput struct{ Path WebhookPath }
 // CreateWebhookInput asks for a new subscription, with the access of the caller's key.
 type CreateWebhookInput struct {
 	Body struct {
-		URL         string             `json:"url" validate:"filled,max=2000,endpoint" doc:"An https address on the internet: without user name and fragment, on the port 443 or one from 1024 on."`
-		Events      []domain.EventType `json:"events" validate:"required,min=1,max=100,dive,enum" doc:"The kinds of events to deliver. A repeated one counts once."`
-		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500" doc:"The clients that the subscription is limited to; a repeated one counts once. Left out or empty, all that the key reaches."`
+		URL         string             `json:"url" validate:"filled,max=2000,endpoint" doc:"An HTTPS URL on the internet, without user name and fragment, with port 443 or a port from 1024."`
+		Events      []domain.EventType `json:"events" validate:"required,min=1,max=100,dive,enum" doc:"The types of events to deliver. A repeated type counts once."`
+		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500" doc:"The clients that the webhook is limited to; a repeated ID counts once. If omitted or empty, all clients that the key has access to."`
 		Description *string            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for."`
 	}
 }
@@ -108,11 +106,11 @@ func (WebhookSwitch) Values() []string {
 type UpdateWebhookInput struct {
 	Path WebhookPath
 	Body struct {
-		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The https address to deliver to, with the rules of creation."`
-		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=100,dive,enum" doc:"The new list of events, which replaces the old one. A repeated one counts once."`
-		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated one counts once. Empty for all that the webhook's API key reaches."`
+		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The HTTPS URL to deliver to. The same rules apply as on creation."`
+		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=100,dive,enum" doc:"The new list of event types, which replaces the old one. A repeated type counts once."`
+		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated ID counts once. Empty for all clients that the webhook's API key has access to."`
 		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
-		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"Pausing drops the deliveries that wait. What happens until the webhook is active again is not delivered later. active also revives a disabled webhook."`
+		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. paused drops waiting deliveries, and events until the webhook is active again are not delivered later. active also reactivates a disabled webhook."`
 	}
 }
 
@@ -132,8 +130,8 @@ type TestWebhookInput struct {
 
 // WebhookTest is the outcome of a ping.
 type WebhookTest struct {
-	Delivered  bool `json:"delivered" doc:"Whether the endpoint answered with a 2xx status in time."`
-	StatusCode int  `json:"status_code" doc:"Status of the answer; 0 where there was none."`
+	Delivered  bool `json:"delivered" doc:"Whether the endpoint returned a 2xx status in time."`
+	StatusCode int  `json:"status_code" doc:"Status code of the response; 0 if there was none."`
 	DurationMS int  `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
 }
 
@@ -142,11 +140,11 @@ const PingType = "ping"
 
 // PingEvent is the body of a ping.
 type PingEvent struct {
-	ID        domain.EventID `json:"id" doc:"Names the ping."`
-	Type      string         `json:"type" doc:"What it is."`
-	CreatedAt domain.Time    `json:"created_at" doc:"When it was sent."`
+	ID        domain.EventID `json:"id" doc:"Opaque ID of the ping."`
+	Type      string         `json:"type" doc:"Type of the event: ping."`
+	CreatedAt domain.Time    `json:"created_at" doc:"When the ping was sent."`
 	ClientID  *noClient      `json:"client_id" doc:"Always null."`
-	Data      PingData       `json:"data" doc:"What is tested."`
+	Data      PingData       `json:"data" doc:"The webhook that is tested."`
 }
 
 // noClient is the type of a ping's client, which is always nil: a ping is about no client.
@@ -157,5 +155,5 @@ func (noClient) JSONSchema() string { return `{"type":"string","examples":[null]
 
 // PingData is the data of a ping.
 type PingData struct {
-	WebhookID domain.WebhookID `json:"webhook_id" doc:"Opaque id of the webhook."`
+	WebhookID domain.WebhookID `json:"webhook_id" doc:"Opaque ID of the webhook."`
 }
