@@ -51,9 +51,9 @@ var ErrMoving = errors.New("its partner is being handed over to another cell")
 
 // FieldError is the error of one part of a request.
 type FieldError struct {
-	// Field is the name of a parameter or a header, or the path of a member of the body, as in user_ids[3].
-	Field   string `json:"field" doc:"Name of a parameter or a header, or path of a member of the body, such as user_ids[3]."`
-	Message string `json:"message" doc:"What is wrong with it, or what it conflicts with."`
+	// Field is the name of a parameter or a header, or the path of a field in the body, as in user_ids[3].
+	Field   string `json:"field" doc:"Name of a parameter or header, or path of a field in the body, such as user_ids[3]."`
+	Message string `json:"message" doc:"What is wrong with the field, or what it conflicts with."`
 }
 
 // Error returns the code, the message and the cause, for logs.

@@ -91,8 +91,8 @@ func (FactorKey) Values() []string {
 // Factor is the number of points that one kind of signal adds to a score, with the weight of the user's role applied.
 type Factor struct {
 	Key   FactorKey `json:"key" doc:"Key of the factor, such as phishing_clicks."`
-	Label string    `json:"label" doc:"The factor, for people."`
-	Delta int       `json:"delta" doc:"What the factor adds to the score; negative where it lowers it."`
+	Label string    `json:"label" doc:"Name of the factor, for people."`
+	Delta int       `json:"delta" doc:"What the factor adds to the score; negative if it lowers the score."`
 }
 
 // Deltas holds the points that each factor adds to a score, in the order of FactorKey.Values. A user's are between -420
@@ -155,11 +155,11 @@ type RiskSignals struct {
 // Tallies are the numbers of events of the last 12 months that a user's risk shows beside the score.
 type Tallies struct {
 	CoursesCompleted         int  `json:"courses_completed" doc:"Number of courses completed."`
-	PhishingClicks           int  `json:"phishing_clicks" doc:"Number of simulated mails clicked."`
-	PhishingReports          int  `json:"phishing_reports" doc:"Number of simulated mails reported."`
-	CredentialSubmissions    int  `json:"credential_submissions" doc:"Number of simulated mails that led to submitted credentials."`
-	AttachmentsOpened        int  `json:"attachments_opened" doc:"Number of simulated mails whose attachment was opened."`
-	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of real mails reported, whatever they turned out to be."`
+	PhishingClicks           int  `json:"phishing_clicks" doc:"Number of simulated emails clicked."`
+	PhishingReports          int  `json:"phishing_reports" doc:"Number of simulated emails reported."`
+	CredentialSubmissions    int  `json:"credential_submissions" doc:"Number of simulated emails that led to submitted credentials."`
+	AttachmentsOpened        int  `json:"attachments_opened" doc:"Number of simulated emails whose attachment was opened."`
+	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of emails reported that are not simulations, whatever their classification."`
 	PasswordBreachesActive   int  `json:"password_breaches_active" doc:"Number of unresolved exposures of passwords."`
 	PasswordBreachesResolved int  `json:"password_breaches_resolved" doc:"Number of resolved exposures of passwords."`
 	PIIBreaches              int  `json:"pii_breaches" doc:"Number of unresolved exposures of sensitive personal data."`

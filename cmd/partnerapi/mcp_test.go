@@ -97,8 +97,8 @@ func TestMCPOrigins(t *testing.T) {
 			t.Errorf("%s: %d, allowed is %q", origin, a.StatusCode, got)
 		}
 	}
-	refused(t, 2, []string{"serve", flag, "--mcp-origins=https://app.example.com/"}, "--mcp-origins", "is no origin")
-	refused(t, 2, []string{"serve", flag, "--mcp-origins=*"}, "--mcp-origins", "is no origin")
+	refused(t, 2, []string{"serve", flag, "--mcp-origins=https://app.example.com/"}, "--mcp-origins", "is not an origin")
+	refused(t, 2, []string{"serve", flag, "--mcp-origins=*"}, "--mcp-origins", "is not an origin")
 }
 
 // TestBridge: what was asked before the input ended is answered. The bridge says why it

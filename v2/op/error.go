@@ -40,10 +40,10 @@ type ErrorEnvelope struct {
 // ErrorBody says what went wrong.
 type ErrorBody struct {
 	Code      domain.Code         `json:"code" doc:"The kind of error, for programs."`
-	Message   string              `json:"message" doc:"What went wrong, for people. Its words may change."`
-	RequestID string              `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
-	DocURL    string              `json:"doc_url" format:"uri" doc:"What the code means and what to do, for people: its place in the guide to errors."`
-	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong, or that conflict with an existing object, if any."`
+	Message   string              `json:"message" doc:"What went wrong, for people. The wording may change."`
+	RequestID string              `json:"request_id" doc:"ID of the request, as in X-Request-Id."`
+	DocURL    string              `json:"doc_url" format:"uri" doc:"URL of the section about this code in the guide to errors, for people."`
+	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong or conflict with an existing object, if any."`
 }
 
 // ErrorGuide is the path of the guide to errors, which has a heading for every code, below the service's address.

@@ -13,8 +13,8 @@ import (
 
 // Paging selects a page of a list; lists embed it in their Query.
 type Paging struct {
-	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before. Its list must have the same filters and the same order."`
+	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"Maximum number of items to return."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page. The request must have the same filters and sort order."`
 
 	// Rows, Skip and Total are set by other surfaces in this process. A positive Rows replaces Limit; Skip skips that
 	// many rows after the cursor; Total requests the number of rows of the whole list.
@@ -26,7 +26,7 @@ type Paging struct {
 // Page is one page of a list.
 type Page[T any] struct {
 	Data []T      `json:"data" doc:"The items of this page."`
-	Page PageInfo `json:"page" doc:"Where the list goes on."`
+	Page PageInfo `json:"page" doc:"How to get the next page."`
 
 	// Total is the number of rows of the whole list, if requested.
 	Total int `json:"-"`
@@ -39,7 +39,7 @@ type PageInfo struct {
 	NextCursor *string `json:"next_cursor" doc:"Pass it as cursor for the next page. Null on the last page."`
 	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
 	// AsOf is zero for callers in this process, who do not need it.
-	AsOf domain.Time `json:"as_of" since:"2.5" doc:"All changes before this time are in the list. It is the same on every page of one reading: begin with updated_since=as_of next time."`
+	AsOf domain.Time `json:"as_of" since:"2.5" doc:"The list contains all changes before this time. Every page of the list has the same as_of: next time, begin with updated_since=as_of."`
 }
 
 // DeclareList declares an operation that answers with a page of a list.
@@ -194,8 +194,8 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 
 // FeedQuery selects a page of a feed; feeds embed it in their Query.
 type FeedQuery struct {
-	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"How many items to return at the most."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the page before, or latest to begin at the end. Left out, the oldest items that are kept come first."`
+	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"Maximum number of items to return."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page, or latest to begin at the end of the feed. If omitted, the feed begins with the oldest items that are kept."`
 }
 
 // latestCursor is the cursor that begins a feed at its end.
@@ -204,14 +204,14 @@ const latestCursor = "latest"
 // FeedPage is one page of a feed.
 type FeedPage[T any] struct {
 	Data []T      `json:"data" doc:"The items of this page."`
-	Page FeedInfo `json:"page" doc:"Where the feed goes on."`
+	Page FeedInfo `json:"page" doc:"How to continue the feed."`
 }
 
 // FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
-	NextCursor string       `json:"next_cursor" null:"2.5" doc:"Where to go on, now or later. It stays good when nothing follows yet. Null only with follow=false, when no more exist now."`
-	HasMore    bool         `json:"has_more" doc:"More is there now; else ask again later."`
-	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the time before which all events are in the feed: begin with since=as_of next time. Otherwise null."`
+	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. It stays valid while there are no further items. Null only with follow=false, if there are no further items now."`
+	HasMore    bool         `json:"has_more" doc:"Whether there are further items now. If false, try again later."`
+	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the feed contains all events before this time: next time, begin with since=as_of. Otherwise null."`
 }
 
 // DeclareFeed declares an operation that answers with a page of a feed: a list that callers follow, as it only grows at
@@ -237,7 +237,7 @@ func BindFeed[In, Row, Item any](
 }
 
 // ListBinding returns the text that a list's cursors are bound to: the operation's id, and the path, query and body of
-// a request for the input, without limit and cursor. input is a pointer. Absent filters are left out, so that adding a
+// a request for the input, without limit and cursor. input is a pointer. Absent filters are omitted, so that adding a
 // filter keeps older cursors valid. An id in the path may be zero.
 func ListBinding(o Declaration, input any) (string, error) {
 	described, v := o.Input(), reflect.ValueOf(input).Elem()

@@ -23,9 +23,9 @@ type Meta struct {
 	// Method and Path are the operation's method and its path below /v2. A path parameter
 	// is written :name and bound to the input's Path part.
 	Method, Path string
-	// Summary is one imperative phrase, such as "Read a client".
+	// Summary is one imperative phrase, such as "Get a client".
 	Summary string
-	// Description says in Markdown, in one or two sentences, what the summary leaves out.
+	// Description says in Markdown, in one or two sentences, what the summary does not.
 	Description string
 	// Tag is the resource that documents list the operation under; empty means the part of ID before its first dot.
 	Tag string
@@ -34,7 +34,7 @@ type Meta struct {
 	Starred bool
 	// Scope is the scope that the key must have.
 	Scope domain.Scope
-	// AllClients says that the operation needs a key with access to all clients of its partner, beside the scope.
+	// AllClients says that the operation needs a key with access to all clients of its partner, in addition to the scope.
 	AllClients bool
 	// Since is the first release whose public edge serves the operation.
 	Since Release
@@ -76,7 +76,7 @@ type Declaration interface {
 	Meta() *Meta
 	// Input describes the named parts of the input.
 	Input() *Input
-	// Output is the type of the output; NoContent where there is none.
+	// Output is the type of the output; NoContent if there is none.
 	Output() reflect.Type
 	// New returns a pointer to an input that holds the parameters' defaults.
 	New() any

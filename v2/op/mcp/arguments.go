@@ -176,7 +176,7 @@ func (t *tool) clearMembers(p *callParts) {
 			p.fault(clearArgument, fmt.Sprintf("%q cannot be cleared; only %s can", name, strings.Join(t.nullable, " and ")))
 			return
 		case p.members[name]:
-			p.fault(clearArgument, fmt.Sprintf("%q has a value too; clear it or set it", name))
+			p.fault(clearArgument, fmt.Sprintf("%q also has a value; either clear it or set it", name))
 			return
 		}
 		p.addMember(name, jsontext.Value("null"))
@@ -280,7 +280,7 @@ func (t *tool) selectFields(p *callParts) {
 		if !t.hasField(name) {
 			known := slices.Sorted(maps.Keys(t.fields))
 			known = slices.DeleteFunc(known, func(path string) bool { return strings.HasSuffix(path, ".") })
-			p.fault(fieldsArgument, fmt.Sprintf("%q is no field; there are %s", domain.Cut(name, 100), strings.Join(known, ", ")))
+			p.fault(fieldsArgument, fmt.Sprintf("%q is not a field; the fields are %s", domain.Cut(name, 100), strings.Join(known, ", ")))
 			return
 		}
 	}

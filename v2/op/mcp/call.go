@@ -43,7 +43,7 @@ func (s *Server) call(ctx context.Context, t *tool, arguments []byte) (*sdk.Call
 }
 
 // noAnswer is the text of a result without a body.
-const noAnswer = "Done. This operation has no answer."
+const noAnswer = "Done. This operation returns no content."
 
 // invoke converts a call to an HTTP request and serves that as if the message's caller had sent it. It returns the
 // response with its invisible characters escaped.

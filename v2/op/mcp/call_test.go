@@ -91,7 +91,7 @@ func TestWrongArguments(t *testing.T) {
 		{"clients_list", `{"fields":["name",null]}`, "fields must be an array of strings"},
 		{"clients_update", client + `,"clear":["name"]}`, `clear "name" cannot be cleared; only industry and external_id can`},
 		{"clients_update", client + `,"clear":["id"],"name":"New"}`, `clear "id" cannot be cleared; only industry and external_id can`},
-		{"clients_update", client + `,"industry":"New","clear":["external_id","industry"]}`, `clear "industry" has a value too; clear it or set it`},
+		{"clients_update", client + `,"industry":"New","clear":["external_id","industry"]}`, `clear "industry" also has a value; either clear it or set it`},
 		{"clients_update", client + `,"clear":"industry"}`, "clear must be an array of strings"},
 		{"clients_update", client + `,"clear":[]}`, "body must name at least one field to change"},
 		{"clients_create", `{"name":"a","clear":["industry"]}`, "clear is unknown"},

@@ -134,15 +134,15 @@ func (s *Server) addTools() error {
 }
 
 // instructions state what all tools have in common, so that no tool repeats it.
-const instructions = "Tools of the Partner API: clients of a partner of a security awareness training service, " +
-	"their users, risk and training. Ids are opaque: take them from lists. A tool that lists returns a page of at most " +
-	"limit rows, 100 unless asked: for the next, call it again with the same arguments and cursor set to next_cursor. " +
-	"null, or an empty text for an optional argument, is as if the argument were absent. " +
-	"Where tools have no output schemas, a page is text with a line for each row and tabs between columns; fields names " +
-	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] gives rows in JSON. Risk scores go from 0 to 1000, " +
-	"and low is risky. An error is a JSON object with a code, a message and, where arguments are wrong, their names. Give " +
-	"idempotency_key, any text, to repeat a call within 24 hours without doing it twice. More tools are in other " +
-	"toolsets: add ?toolsets=all to the server's address, or some of their names."
+const instructions = "Tools of the partner API of a security awareness training service: a partner's client organizations, " +
+	"their users, risk and training. IDs are opaque strings: take them from lists. A list tool returns a page of at most " +
+	"limit rows (default 100): for the next page, call it again with the same arguments and cursor set to next_cursor. " +
+	"null, or an empty string for an optional argument, counts as omitted. " +
+	"If tools have no output schemas, a page is text with one line per row and tabs between columns; fields selects " +
+	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] returns rows in JSON. Risk scores go from 0 to 1000; " +
+	"a low score is risky. An error is a JSON object with a code, a message and the names of any wrong arguments. Set " +
+	"idempotency_key to any string to be able to repeat a call within 24 hours without performing it twice. Other " +
+	"toolsets have more tools: add ?toolsets=all, or the names of toolsets, to the server's URL."
 
 // serverOf returns the SDK server for callers with the rights.
 func (s *Server) serverOf(r rights) *sdk.Server {

@@ -75,7 +75,7 @@ func ParseMessage(text []byte) (Message, error) {
 	fault := "the message must be a JSON object"
 	switch kind {
 	case '[':
-		fault = "batches are not accepted; send each message in a request (over stdio: a line) of its own"
+		fault = "batches are not accepted; send each message in its own request (over stdio: on its own line)"
 	case '{':
 		_ = json.Unmarshal(m.text, &e, asSent) // never fails for valid JSON
 		fault = m.set(e)

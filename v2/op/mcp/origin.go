@@ -70,11 +70,11 @@ var pageless = []string{"ftp", "ftps", "file", "ws", "wss"}
 func ParseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || strings.Contains(text, "*") || text != u.Scheme+"://"+u.Host {
-		return "", fmt.Errorf("%q is no origin, such as https://app.example.com", text)
+		return "", fmt.Errorf("%q is not an origin, such as https://app.example.com", text)
 	}
 	origin := originOf(u)
 	if slices.Contains(pageless, u.Scheme) || !isASCII(origin) {
-		return "", fmt.Errorf("%q is the origin of no web page: use one such as https://app.example.com", text)
+		return "", fmt.Errorf("%q is not the origin of a web page; use one such as https://app.example.com", text)
 	}
 	return origin, nil
 }
@@ -90,7 +90,7 @@ func (s *Server) CheckOrigin(w http.ResponseWriter, r *http.Request) (answered b
 	for _, origin := range given {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host == "" || !s.origins[originOf(u)] {
-			return false, domain.ErrForbidden("pages of this origin may not use this server; its operator can allow it (--mcp-origins)")
+			return false, domain.ErrForbidden("web pages of this origin may not use this server; the operator can allow it (--mcp-origins)")
 		}
 	}
 	if len(given) == 0 {

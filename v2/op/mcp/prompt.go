@@ -23,35 +23,35 @@ var prompts = []prompt{
 	{
 		sdk.Prompt{
 			Name: "remind_overdue", Title: "Remind users of overdue courses",
-			Description: "Find the riskiest clients, and remind their users whose courses are overdue.",
-			Arguments:   []*sdk.PromptArgument{{Name: "clients", Description: "How many clients, such as 3.", Required: true}},
+			Description: "Find the riskiest clients and remind their users with overdue courses.",
+			Arguments:   []*sdk.PromptArgument{{Name: "clients", Description: "Number of clients, such as 3.", Required: true}},
 		},
-		"Find the {clients} clients with the lowest average risk score: clients_list with sort=risk_score, for low scores " +
-			"are the risky ones. For each, list the users with overdue courses (users_list with overdue=true), show me who " +
-			"they are and how many courses are overdue, and wait for my word. Then remind them with training_remind, once " +
-			"for each client, and tell me how many mails were asked for and who was skipped, with the reason.",
+		"Find the {clients} clients with the lowest average risk score (clients_list with sort=risk_score, as low scores are " +
+			"risky). For each, list the users with overdue courses (users_list with overdue=true), show me their names and how " +
+			"many courses are overdue, and wait for my confirmation. Then send reminders with training_remind, once per " +
+			"client, and tell me how many reminders were requested and which users were skipped, with the reason.",
 	},
 	{
 		sdk.Prompt{
 			Name: "review_phishing", Title: "Review a client's phishing simulations",
-			Description: "Sum up what came of a client's simulated phishing mails, and who needs help.",
-			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or id.", Required: true}},
+			Description: "Summarize the outcomes of a client's phishing simulations and find the users who need help.",
+			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or ID.", Required: true}},
 		},
-		"{find client} Read phishing_summary, and phishing_results_list with " +
-			"status=clicked and status=credentials_submitted of the last 90 days. Tell me how the rates of clicks and of " +
-			"reports moved between 30, 90 and 365 days, which users fell for more than one mail, and which course of " +
-			"courses_list would help them. Change nothing.",
+		"{find client} Read phishing_summary, and phishing_results_list with status=clicked and " +
+			"status=credentials_submitted for the last 90 days. Tell me how the click and report rates differ between 30, 90 " +
+			"and 365 days, which users fell for more than one email, and which course from courses_list would help them. " +
+			"Do not change anything.",
 	},
 	{
 		sdk.Prompt{
 			Name: "explain_risk", Title: "Explain a client's risk score",
-			Description: "Say what a client's risk score is made of, and what would raise it most.",
-			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or id.", Required: true}},
+			Description: "Explain the factors of a client's risk score and what would raise it most.",
+			Arguments:   []*sdk.PromptArgument{{Name: "client", Description: "The client's name or ID.", Required: true}},
 		},
-		"{find client} Read clients_risk. Scores go from 0 to 1000, and higher is " +
-			"safer. Tell me the grade, how the score moved in its history, and what its top factors take away. Then read " +
-			"the five riskiest users (users_list with sort=risk_score and limit=5) and users_risk of each, and say what " +
-			"would raise the client's score most. Change nothing.",
+		"{find client} Read clients_risk. Scores go from 0 to 1000; higher is safer. Tell me the grade, how the score changed " +
+			"over its history, and by how much its top factors lower it. Then read the five riskiest users (users_list with " +
+			"sort=risk_score and limit=5) and users_risk for each of them, and tell me what would raise the client's score " +
+			"most. Do not change anything.",
 	},
 }
 
@@ -88,9 +88,9 @@ const maxArgument = 500
 // clients_list matches names only, so a client with an id is read by clients_get.
 func findClientPrompt(nameOrID string) string {
 	if id := strings.TrimSpace(nameOrID); strings.HasPrefix(id, clientPrefix) {
-		return "Take the client whose client_id is " + id + " (clients_get)."
+		return "Use the client with the client_id " + id + " (clients_get)."
 	}
-	return "Find the client named " + nameOrID + " (clients_list with q); where several match, ask me which."
+	return "Find the client named " + nameOrID + " (clients_list with q). If several match, ask me which one to use."
 }
 
 // clientPrefix is the prefix of client ids.

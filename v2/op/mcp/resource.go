@@ -61,7 +61,7 @@ func (s *Server) addResources(server *sdk.Server, r rights) {
 	if t := s.byName["clients_get"]; t != nil && r.allow(t.operation.Meta()) {
 		server.AddResourceTemplate(&sdk.ResourceTemplate{
 			URITemplate: clientScheme + "{id}", Name: "client", Title: "A client",
-			Description: "A client as the tool clients_get shows it.", MIMEType: "application/json",
+			Description: "A client, as returned by the tool clients_get.", MIMEType: "application/json",
 		}, s.readClient)
 	}
 }

@@ -64,13 +64,13 @@ func (s *Server) serve(w http.ResponseWriter, m *message) error {
 	if session != "" {
 		sessionReadOnly, ok := s.signer.verify(caller.Key, session)
 		if !ok || s.ended.Contains(session) {
-			return &domain.Error{Code: domain.NotFound, Message: "no such session of this key; begin another"}
+			return &domain.Error{Code: domain.NotFound, Message: "this key has no such session; start a new one"}
 		}
 		readOnly = readOnly || sessionReadOnly
 	}
 	if r.Method == http.MethodDelete {
 		if session == "" {
-			return &domain.Error{Code: domain.InvalidRequest, Message: "the header " + sessionHeader + " must name the session to end"}
+			return &domain.Error{Code: domain.InvalidRequest, Message: "the header " + sessionHeader + " must contain the ID of the session to end"}
 		}
 		s.ended.Add(session, struct{}{})
 		w.WriteHeader(http.StatusNoContent)
@@ -157,7 +157,7 @@ func (s *Server) adopt(w http.ResponseWriter, m *message, body []byte) ([]byte, 
 	}
 	switch {
 	case r.Error != nil && strings.HasPrefix(r.Error.Message, "handling '"):
-		r.Error.Code, r.Error.Message = jsonrpc.CodeInvalidParams, "the parameters of the message are not as the protocol has them"
+		r.Error.Code, r.Error.Message = jsonrpc.CodeInvalidParams, "the parameters of the message do not follow the protocol"
 	case r.Error == nil && m.Method == "initialize":
 		w.Header().Set(sessionHeader, s.signer.newID(domain.CallerFrom(m.request.Context()).Key, m.view.readOnly))
 	}

@@ -137,7 +137,7 @@ func (t *tool) addClear(members []openapi.Member) ([]openapi.Member, error) {
 	}
 	t.arguments[clearArgument] = argument{in: inClear, kind: openapi3.TypeArray}
 	schema := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema().WithEnum(names...))
-	schema.Description = "The fields to empty."
+	schema.Description = "The fields to set to null."
 	return append(members, openapi.Member{Name: clearArgument, Schema: schema.NewRef()}), nil
 }
 
@@ -242,7 +242,7 @@ func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 func descriptionOf(m *op.Meta) string {
 	text := m.Summary
 	if m.AllClients {
-		text += " (needs a key with access to all clients)"
+		text += " (requires an API key with access to all clients)"
 	}
 	first, _, _ := strings.Cut(m.Description, ". ")
 	if first == "" {
@@ -375,7 +375,7 @@ func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
 			selected[name] = true
 		case name != "":
 			names := slices.Sorted(maps.Keys(s.all))
-			return nil, domain.ErrInvalid("toolsets", "must be all, or of "+strings.Join(names, ", "))
+			return nil, domain.ErrInvalid("toolsets", "must be all or one or more of "+strings.Join(names, ", "))
 		}
 	}
 	if len(selected) == 0 {

@@ -15,25 +15,25 @@ func about(release op.Release) string {
 	return aboutStart + followBy(release) + aboutEnd
 }
 
-const aboutStart = `A partner's access to its clients on a security awareness training service.
+const aboutStart = `The partner API of a security awareness training service. It gives a partner access to its clients.
 
-**Keys.** Every request carries an API key in the header ` + "`X-API-Key`" + `. What the key does not reach is answered ` +
-	`as if it did not exist: 404.
+**API keys.** Send your API key in the ` + "`X-API-Key`" + ` header of every request. An object that the key has no ` +
+	`access to returns 404, as if it did not exist.
 
-**Ids** are opaque texts. Store them; do not parse or build them.
+**IDs** are opaque strings. Store them; do not parse or build them.
 
-**Lists** are read page by page. Pass ` + "`page.next_cursor`" + ` as ` + "`cursor`" + `, with the same filters, until it ` +
-	`is null. A list that takes ` + "`updated_since`" + ` returns only what changed: continue from `
+**Lists** are paginated. Pass ` + "`page.next_cursor`" + ` as ` + "`cursor`" + `, with the same filters, until it is ` +
+	`null. A list with the parameter ` + "`updated_since`" + ` returns only what changed: continue from `
 
 const aboutEnd = `.
 
-**Times** are RFC 3339 in UTC, days are UTC days, percentages go from 0 to 100 with one decimal.
+**Times** are RFC 3339 in UTC, dates are UTC days, and percentages go from 0 to 100 with one decimal.
 
 **Errors** have one envelope with a stable ` + "`code`" + `; ` + "`fields`" + ` names every wrong part of the request. ` +
-	`Later versions may add members, values and types of events to responses: ignore those that you do not know.
+	`Later versions may add fields, enum values and event types to responses: ignore those that you do not know.
 
-**Rate limits.** A key may make 600 requests a minute, and 16 at a time. An operation with a tighter limit for each ` +
-	`client says so; the ` + "`X-RateLimit`" + ` headers report the one that applies.`
+**Rate limits.** An API key can send 600 requests a minute and 16 concurrently. An operation with a lower limit per ` +
+	`client says so; the ` + "`X-RateLimit`" + ` headers report the limit that applies.`
 
 // aboutUpdatedSince returns what a document adds to the description of updated_since in every list.
 func aboutUpdatedSince(release op.Release) string {
@@ -41,8 +41,8 @@ func aboutUpdatedSince(release op.Release) string {
 }
 
 // aboutAdditions explains additions, in a document that has some.
-const aboutAdditions = "\n\n**Additions.** An operation with the badge Addition is not in the interface as its owner published it. " +
-	"It is served and supported like all others; another service with that interface may lack it."
+const aboutAdditions = "\n\n**Additions.** An operation with the badge Addition is not part of the API as its owner published it. " +
+	"It is served and supported like all others, but another service with that API may not have it."
 
 // aboutRetries follows about in a document with operations that accept an Idempotency-Key.
-const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST, and repeat the request safely for 24 hours."
+const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST to be able to repeat the request safely for 24 hours."

@@ -118,7 +118,7 @@ func Build(d Document) (*openapi3.T, error) {
 				Contact: &openapi3.Contact{Name: "The operator of this service"},
 				License: &openapi3.License{Name: "Apache-2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"},
 			},
-			Servers:    openapi3.Servers{{URL: d.Prefix, Description: "The service that this document comes from."}},
+			Servers:    openapi3.Servers{{URL: d.Prefix, Description: "The service that published this document."}},
 			Security:   *openapi3.NewSecurityRequirements().With(withKey),
 			Paths:      openapi3.NewPaths(),
 			Components: newComponents(),
@@ -228,10 +228,10 @@ func descriptionOf(o Operation) string {
 		parts = append(parts, o.Description)
 	}
 	if o.AllClients {
-		parts = append(parts, "Needs a key with access to all clients.")
+		parts = append(parts, "Requires an API key with access to all clients.")
 	}
 	if o.PerClient > 0 {
-		parts = append(parts, fmt.Sprintf("Each key may make %d of these requests a minute for one client.", o.PerClient))
+		parts = append(parts, fmt.Sprintf("Each API key can send %d of these requests a minute for one client.", o.PerClient))
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	keyText = "The partner's API key, on every request. A key reaches all clients of its partner or some of them, " +
-		"has the scope `read`, `write` or both, and may expire."
-	retryText = "After how many seconds to try again."
+	keyText = "The partner's API key, in every request. A key has access to all clients of its partner or some of them, " +
+		"has the scope `read`, `write` or both, and can expire."
+	retryText = "Number of seconds to wait before you retry."
 
 	// keyScheme names the security scheme: the key in X-API-Key.
 	keyScheme = "ApiKey"
@@ -40,15 +40,15 @@ func newComponents() *openapi3.Components {
 			Type: "apiKey", In: "header", Name: "X-API-Key", Description: keyText,
 		}}},
 		Headers: openapi3.Headers{
-			"X-Request-Id": header("Names the request, in errors and logs too; "+
-				"the request's own X-Request-Id where it is well formed.",
+			"X-Request-Id": header("ID of the request, also in errors and logs. "+
+				"It is the X-Request-Id that you sent, if that is well formed.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
-			"X-RateLimit-Limit": header("How many requests the rate limit allows in a minute: the key's own, "+
-				"or the tighter one of this operation for one client.", integerFrom(1)),
-			"X-RateLimit-Remaining": header("How many of those requests are left.", integerFrom(0)),
-			"X-RateLimit-Reset":     header("When all of them are back, in Unix seconds, rounded up.", integerFrom(0)),
+			"X-RateLimit-Limit": header("Number of requests allowed per minute: the limit of the API key or, "+
+				"if the operation has one, the lower limit for one client.", integerFrom(1)),
+			"X-RateLimit-Remaining": header("Number of requests left in the current window.", integerFrom(0)),
+			"X-RateLimit-Reset":     header("When the current window ends, in Unix seconds, rounded up.", integerFrom(0)),
 			retryAfter:              header(retryText, integerFrom(1)),
-			keyExpires:              optionalHeader("When the API key stops working, in the last 30 days before that.", openapi3.NewDateTimeSchema()),
+			keyExpires:              optionalHeader("When the API key expires. Sent in the last 30 days before that.", openapi3.NewDateTimeSchema()),
 		},
 		Parameters: openapi3.ParametersMap{},
 	}
@@ -58,8 +58,8 @@ func newComponents() *openapi3.Components {
 func idempotencyParameter() *openapi3.ParameterRef {
 	return &openapi3.ParameterRef{Value: &openapi3.Parameter{
 		Name: idempotencyKey, In: openapi3.ParameterInHeader,
-		Description: "Any text that names this request. For 24 hours a repeat of the request with the same key " +
-			"is answered with the first success, and not done again.",
+		Description: "Any string that identifies this request. For 24 hours, repeating the request with the same " +
+			"string returns the first successful response, without performing the operation again.",
 		Schema: openapi3.NewStringSchema().WithMaxLength(255).NewRef(),
 	}}
 }
@@ -110,13 +110,13 @@ func (b *builder) headers(status int) openapi3.Headers {
 func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	out := b.headers(o.Status)
 	if o.HasLocation {
-		locationHeader := header("The path of what was created.", openapi3.NewStringSchema().WithFormat("uri-reference"))
+		locationHeader := header("Path of the created object.", openapi3.NewStringSchema().WithFormat("uri-reference"))
 		_, hasDryRun := o.Output.FieldByName("DryRun")
 		locationHeader.Value.Required = !hasDryRun // a dry run creates nothing
 		out[location] = locationHeader
 	}
 	if o.Idempotent {
-		out[replayed] = optionalHeader("That this is the answer to an earlier request with the same "+idempotencyKey+".",
+		out[replayed] = optionalHeader("Present if this is the response to an earlier request with the same "+idempotencyKey+".",
 			openapi3.NewStringSchema().WithEnum("true"))
 	}
 	for name, meaning := range o.Headers {
@@ -183,24 +183,24 @@ var failures = []Failure{
 		"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
 	{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the key is missing, unknown, expired or revoked.",
 		"the API key is unknown, expired or revoked", nil},
-	{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation needs, " +
-		"or the client does not have the feature.", "this key lacks the scope write", nil},
-	{http.StatusNotFound, domain.NotFound, "`not_found`: an object of the path does not exist, or the key does not reach it.",
+	{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation requires, " +
+		"or the feature is not enabled for the client.", "this key lacks the scope write", nil},
+	{http.StatusNotFound, domain.NotFound, "`not_found`: an object in the path does not exist, or the key has no access to it.",
 		"no such client, or this key has no access to it", nil},
 	{http.StatusRequestTimeout, domain.RequestTimeout, "`request_timeout`: the body did not arrive in time.",
 		"the body did not arrive in time; send the request again", nil},
 	{http.StatusConflict, domain.Conflict, "`conflict`: the request conflicts with the state of an object, or the " +
-		"`Idempotency-Key` was used for another request. `fields` names what conflicts, such as `email`, `name` or " +
-		"`Idempotency-Key`, if it is something in the request. With `Retry-After`, an earlier request with this key is still running.",
+		"`Idempotency-Key` was used for another request. `fields` names the parts of the request that conflict, such as `email`, `name` or " +
+		"`Idempotency-Key`, if any. With `Retry-After`, an earlier request with this `Idempotency-Key` is still running.",
 		"a client with this name already exists", []domain.FieldError{{Field: "name", Message: "is in use by another client"}}},
-	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body has more than 1 MiB.",
+	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body is larger than 1 MiB.",
 		"the body is larger than 1 MiB", nil},
-	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names a coding, such as " +
+	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names a coding such as " +
 		"gzip. Send the body uncompressed.", "Content-Encoding must not be gzip: send the body uncompressed",
 		[]domain.FieldError{{Field: "Content-Encoding", Message: "must not be gzip: send the body uncompressed"}}},
-	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit is reached, or the operation's own limit is reached. " +
+	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit or the limit of the operation is reached. " +
 		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
-	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log has the request id.",
+	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log contains the request ID.",
 		"something went wrong on our side; try again, and give us the request id if it persists", nil},
 	{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot reach its database. " +
 		"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},

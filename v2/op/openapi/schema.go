@@ -186,7 +186,7 @@ func timeSchema() *openapi3.Schema {
 // idSchema returns the schema of an id. It has no pattern: callers may not parse ids (decisions 1.2).
 func idSchema(prefix, noun string) *openapi3.Schema {
 	schema := openapi3.NewStringSchema()
-	schema.Description = "Opaque " + noun + " id."
+	schema.Description = "Opaque " + noun + " ID."
 	schema.Example = prefix + idExample
 	return schema
 }

@@ -163,7 +163,7 @@ func TestOutputs(t *testing.T) {
 		"maybe_colour": `{"type":["string","null"],"description":"Which. Known values: red, blue."}`,
 		"at":           `{"type":"string","format":"date-time","example":"2026-01-31T08:00:00.000000Z"}`,
 		"day":          `{"type":"string","format":"date"}`,
-		"id":           `{"type":"string","description":"Opaque client id.","example":"` + example + `"}`,
+		"id":           `{"type":"string","description":"Opaque client ID.","example":"` + example + `"}`,
 		"maybe_id":     `{"type":["string","null"],"description":"Of whom.","example":"` + example + `"}`,
 		"number":       `{"type":"integer","minimum":1,"maximum":2147483647}`,
 		"word":         `{"type":"string"}`,
@@ -241,7 +241,7 @@ func TestBodies(t *testing.T) {
 		"percent":  `{"allOf":[{"type":"number","maximum":100,"default":1.5}]}`,
 		"send":     `{"allOf":[{"type":"boolean","default":false}]}`,
 		"at":       `{"type":["string","null"],"format":"date-time","example":"2026-01-31T08:00:00.000000Z"}`,
-		"ids":      `{"type":"array","items":{"type":"string","description":"Opaque client id.","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m"}}`,
+		"ids":      `{"type":"array","items":{"type":"string","description":"Opaque client ID.","example":"cli_01jhz5q7rgec7t3vfd9w8x2k4m"}}`,
 		"audience": `{"type":"object","additionalProperties":false,"properties":{"type":{"type":"string"}}}`,
 	} {
 		same(t, name, members[name], want)
@@ -300,9 +300,9 @@ func TestParameters(t *testing.T) {
 	d := document(reflect.TypeFor[list](), reflect.TypeFor[sheet[inner]](), false)
 	d.Operations[0].Path, d.Operations[0].Idempotent = "/a/:id/b", true
 	same(t, "parameters", part(t, d, "paths", "/a/{id}/b", "post", "parameters"), `[
-		{"name":"id","in":"path","required":true,"description":"Opaque client id.","schema":{"type":"string"}},
-		{"name":"limit","in":"query","description":"How many items to return at the most.","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}},
-		{"name":"cursor","in":"query","description":"The next_cursor of the page before. Its list must have the same filters and the same order.","schema":{"type":"string","maxLength":4096}},
+		{"name":"id","in":"path","required":true,"description":"Opaque client ID.","schema":{"type":"string"}},
+		{"name":"limit","in":"query","description":"Maximum number of items to return.","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}},
+		{"name":"cursor","in":"query","description":"The next_cursor of the previous page. The request must have the same filters and sort order.","schema":{"type":"string","maxLength":4096}},
 		{"name":"ids","in":"query","schema":{"type":"string"}},
 		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time"}},
 		{"name":"sort","in":"query","schema":{"$ref":"#/components/schemas/Colour"}},

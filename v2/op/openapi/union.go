@@ -23,7 +23,7 @@ func formName(f op.Form, union string) string {
 
 // union is a type with several forms, which are posted to webhooks.
 type union struct {
-	member string // whose value tells the forms apart
+	member string // whose value identifies the form
 	forms  []op.Form
 	// schemas has references to the components of the forms, by the form's value of the member.
 	schemas map[string]*openapi3.SchemaRef
@@ -67,12 +67,12 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 
 // webhookHeaders are the headers of a request to a webhook.
 var webhookHeaders = []struct{ name, about string }{
-	{"webhook-id", "The id of the event, the same in every try."},
-	{"webhook-timestamp", "When the request was signed, in Unix seconds. Refuse one that is more than five minutes off."},
-	{"webhook-signature", "`v1,` and the signature in base64, as Standard Webhooks has it; two of them, with a space " +
-		"between, while a secret is being replaced."},
+	{"webhook-id", "ID of the event, identical in every attempt."},
+	{"webhook-timestamp", "When the request was signed, in Unix seconds. Reject a request that is more than five minutes off."},
+	{"webhook-signature", "`v1,` and the signature in base64, as in Standard Webhooks; two of them, separated by a " +
+		"space, for 24 hours after the secret was rotated."},
 	{domain.SignatureHeader, "`t=`, the time in Unix seconds, and `v1=`, the HMAC-SHA256 in hexadecimal of that time, " +
-		"a dot and the body; two `v1` while a secret is being replaced."},
+		"a dot and the body; two `v1` for 24 hours after the secret was rotated."},
 }
 
 // addWebhooks adds a webhook for each form of the unions: the request that posts it.
@@ -116,9 +116,9 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) (*openapi3.Oper
 		}})
 	}
 	for status, about := range map[string]string{
-		"2XX":     "The event was taken. Answer within 10 seconds.",
-		"410":     "Nobody listens here any more: the webhook is disabled.",
-		"default": "A failure, a redirect too. The event is sent again, for up to 24 hours; a ping is not.",
+		"2XX":     "The event was received. Respond within 10 seconds.",
+		"410":     "The endpoint is gone: the service disables the webhook.",
+		"default": "A failure, including a redirect. The service sends the event again for up to 24 hours, but not a ping.",
 	} {
 		out.Responses.Set(status, &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about}})
 	}
