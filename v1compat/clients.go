@@ -15,16 +15,16 @@ import (
 type Partner struct {
 	PartnerName string  `json:"partner_name" doc:"The partner's name."`
 	CreatedDate Time    `json:"created_date" doc:"When the partner was created."`
-	Admins      []Admin `json:"admins" doc:"The admins who see every client."`
+	Admins      []Admin `json:"admins" doc:"The admins who have access to all clients."`
 }
 
 // Admin is v1's form of a dashboard admin.
 type Admin struct {
 	ID          UUID[domain.AdminKind] `json:"id" doc:"UUID of the admin."`
-	Email       string                 `json:"email" doc:"The address that the admin signs in with."`
-	Role        AdminRole              `json:"role" doc:"What the admin may do: an Administrator may change things, a User may read."`
-	FirstName   string                 `json:"first_name" doc:"The name up to its last space."`
-	LastName    string                 `json:"last_name" doc:"The name from its last space on; empty where it has none."`
+	Email       string                 `json:"email" doc:"The email address that the admin signs in with."`
+	Role        AdminRole              `json:"role" doc:"What the admin can do: an Administrator can make changes, a User can only read."`
+	FirstName   string                 `json:"first_name" doc:"The name before its last space."`
+	LastName    string                 `json:"last_name" doc:"The name after its last space; empty if it has none."`
 	CreatedDate Time                   `json:"created_date" doc:"When the admin was created."`
 }
 
@@ -42,19 +42,19 @@ func (AdminRole) Values() []string { return []string{string(administrator), stri
 
 // Client is v1's form of a client.
 type Client struct {
-	ID                        idmap.Ref[domain.ClientKind] `json:"id" doc:"Number of the client."`
+	ID                        idmap.Ref[domain.ClientKind] `json:"id" doc:"Numeric ID of the client."`
 	ClientName                string                       `json:"client_name" doc:"The client's name, unique within the partner."`
 	CreatedDate               Time                         `json:"created_date" doc:"When the client was created."`
 	UserCount                 int                          `json:"user_count" doc:"Number of active users."`
 	InactiveUserCount         int                          `json:"inactive_user_count" doc:"Number of inactive users."`
-	PhishingClickRateTotal    float64                      `json:"phishing_click_rate_total" doc:"Percentage of all simulated mails that were clicked, 0 to 100."`
-	PhishingClickRateLastYear float64                      `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated mails of the last 365 days that were clicked, 0 to 100."`
+	PhishingClickRateTotal    float64                      `json:"phishing_click_rate_total" doc:"Percentage of all simulated emails that were clicked, 0 to 100."`
+	PhishingClickRateLastYear float64                      `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated emails of the last 365 days that were clicked, 0 to 100."`
 	TrainingOnTrackRate       float64                      `json:"training_on_track_rate" doc:"Percentage of active users with no overdue course, 0 to 100."`
 }
 
-// CreatedClient is the answer to creating a client.
+// CreatedClient is the response to creating a client.
 type CreatedClient struct {
-	ID         idmap.Ref[domain.ClientKind] `json:"id" doc:"Number of the client."`
+	ID         idmap.Ref[domain.ClientKind] `json:"id" doc:"Numeric ID of the client."`
 	ClientName string                       `json:"client_name" doc:"The client's name."`
 }
 
@@ -63,7 +63,7 @@ type getPartner struct{}
 type listClients struct {
 	Query struct {
 		upTo50
-		IDs *refList[domain.ClientKind] `query:"ids" doc:"Numbers of the clients to return, 500 at most, comma-separated or repeated. Empty means none."`
+		IDs *refList[domain.ClientKind] `query:"ids" doc:"Numeric IDs of the clients to return, at most 500, comma-separated or repeated. If empty, no clients are returned."`
 	}
 }
 
@@ -77,17 +77,17 @@ type createClient struct {
 func (f *Facade) addClientRoutes() {
 	addCall[getPartner](f, Meta{
 		ID: "partner", Method: "GET", Path: "/partner", Status: http.StatusOK, Summary: "Get Partner",
-		Description: "Returns the partner that the key belongs to, with the admins who see every client.",
+		Description: "Returns the partner that the API key belongs to, with the admins who have access to all its clients.",
 		Fails:       []int{http.StatusBadRequest},
 	}, api.GetPartner, nil, toPartner, nil)
 	addList(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
-		Description: "Returns the clients that the key reaches, by their creation.",
+		Description: "Returns the clients that the API key has access to, in order of creation.",
 	}, api.ListClients, fillListClients, toClient, nextListClients)
 	addCall(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
-		Description: "Creates a client under the key's partner. It starts with the foundational training program. Use " +
-			"the id of the answer to address it.",
+		Description: "Creates a client of the API key's partner. The client starts with the foundational training program. Use " +
+			"the ID in the response to address it.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},
 	}, api.CreateClient, fillCreateClient, toCreatedClient, nil)

@@ -12,9 +12,9 @@ import (
 
 // Collection is v1's form of a collection.
 type Collection struct {
-	ID          idmap.Ref[domain.CollectionKind] `json:"id" doc:"Number of the collection."`
+	ID          idmap.Ref[domain.CollectionKind] `json:"id" doc:"Numeric ID of the collection."`
 	Name        string                           `json:"name" doc:"The collection's name, unique within the client."`
-	Description string                           `json:"description,omitempty" doc:"What the collection is for. Left out where it is empty."`
+	Description string                           `json:"description,omitempty" doc:"What the collection is for. Omitted if empty."`
 	MemberCount int                              `json:"member_count" doc:"Number of members."`
 	CreatedDate Time                             `json:"created_date" doc:"When the collection was created."`
 }
@@ -23,13 +23,13 @@ type Collection struct {
 type CollectionMember struct {
 	UserInfimaID UUID[domain.UserKind] `json:"user_infima_id" doc:"UUID of the user."`
 	Name         string                `json:"name" doc:"The user's full name."`
-	Email        string                `json:"email" doc:"The user's address."`
+	Email        string                `json:"email" doc:"The user's email address."`
 }
 
 // collectionPath is the path of a route on one collection.
 type collectionPath struct {
 	clientPath
-	CollectionID idmap.Ref[domain.CollectionKind] `path:"collection_id" doc:"Number of the collection."`
+	CollectionID idmap.Ref[domain.CollectionKind] `path:"collection_id" doc:"Numeric ID of the collection."`
 }
 
 type listCollections struct {
@@ -60,7 +60,7 @@ type addMember struct {
 type removeMember struct {
 	Path struct {
 		collectionPath
-		UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in any case."`
+		UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in upper or lower case."`
 	}
 }
 
@@ -69,30 +69,29 @@ func (f *Facade) addCollectionRoutes() {
 	const collections = "/clients/:client_id/collections"
 	addList[listCollections](f, Meta{
 		ID: "collections", Method: "GET", Path: collections, Status: http.StatusOK, Summary: "Get Collections",
-		Description: "Returns the collections of a client, by their creation.",
+		Description: "Returns the client's collections in order of creation.",
 	}, api.ListCollections, nil, toCollection, nil)
 
 	addCall(f, Meta{
 		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
 		Summary:     "Create Collection",
-		Description: "Creates an empty collection. Names are unique within the client.",
+		Description: "Creates an empty collection. Its name must be unique within the client.",
 		Fails:       []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}, api.CreateCollection, fillCreateCollection, toCreatedCollection, nil)
 
 	addList[listMembers](f, Meta{
 		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary:     "Get Collection Members",
-		Description: "Returns the members of a collection, by when they were added.",
+		Description: "Returns the members in the order in which they were added.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListMembers, nil, toMember, nil)
 
 	addCall(f, Meta{
 		ID: "add-collection-member", Method: "POST", Path: collections + "/:collection_id/members", Status: http.StatusOK,
-		Summary: "Add Collection Member",
-		Description: "Makes the user a member of the collection. The user leaves every other collection of the " +
-			"client.",
-		Fails:  []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
-		Fields: map[string]string{"user_id": "user_infima_id"}, Successor: api.AddMembers,
+		Summary:     "Add Collection Member",
+		Description: "Adds the user to the collection and removes the user from every other collection of the client.",
+		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
+		Fields:      map[string]string{"user_id": "user_infima_id"}, Successor: api.AddMembers,
 	}, api.MoveMember, fillAddMember, toAdded, nil)
 
 	addCall[removeMember](f, Meta{

@@ -21,38 +21,38 @@ import (
 var examples embed.FS
 
 // about is the description of the document, in Markdown.
-const about = `The older version of the interface. Build new integrations on version 2.
+const about = `The older version of the API. Build new integrations on version 2.
 
-**Keys.** Every request carries an API key in the header ` + "`X-API-Key`" + `, the same as in version 2.
+**API keys.** Send your API key in the ` + "`X-API-Key`" + ` header of every request. The keys are those of version 2.
 
-**Ids** of clients, collections, policies, reports, templates and groups are numbers; those of users, admins and mails ` +
+**IDs** of clients, collections, policies, reports, templates and groups are numeric; IDs of users, admins and emails ` +
 	`are UUIDs.
 
-**Lists** are read with ` + "`limit`" + ` and ` + "`offset`" + `. A limit out of its bounds is moved to the bound. ` +
-	`A walk from offset 0 in steps of the limit neither misses nor repeats an item that was there throughout.
+**Lists** are paginated with ` + "`limit`" + ` and ` + "`offset`" + `. A limit that is too small or too large is set to ` +
+	`the nearest allowed value. If you page from offset 0 in steps of the limit, you get every item that exists throughout exactly once.
 
-**Bodies.** Unknown members are ignored; ` + "`null`" + ` and an empty text stand for an optional member that is left out.
+**Bodies.** Unknown fields are ignored; ` + "`null`" + ` and an empty string count as omitted for an optional field.
 
-**Rate limits.** A key may make 600 requests a minute, those of version 2 included.`
+**Rate limits.** An API key can send 600 requests a minute, including those to version 2.`
 
 // aboutLink describes the header Link.
-const aboutLink = "With `rel=\"successor-version\"`, the request of version 2 that answers the same: its path and query. " +
-	"Left out where version 2 has no such request, such as at an offset above 0, and where the served release does not have it yet."
+const aboutLink = "With `rel=\"successor-version\"`, the path and query of the request of version 2 that returns the same data. " +
+	"Omitted if version 2 has no such request, for example at an offset above 0, or if the served release does not include it."
 
 // failures are v1's own descriptions of error statuses.
 var failures = map[int]string{
 	http.StatusBadRequest: "`invalid_request`: a parameter or the body is wrong. `message` names each wrong part.",
-	http.StatusForbidden: "`forbidden`: the key lacks the scope, or has no access to the client; a client that does not exist " +
-		"is answered the same.",
-	http.StatusNotFound: "`not_found`: an object of the request does not exist, or the key does not reach it.",
-	http.StatusConflict: "`conflict`: what is asked for clashes with what there is, such as a name that is taken.",
+	http.StatusForbidden:  "`forbidden`: the key lacks the scope or has no access to the client, or the client does not exist.",
+	http.StatusNotFound:   "`not_found`: an object in the request does not exist, or the key has no access to it.",
+	http.StatusConflict:   "`conflict`: the request conflicts with existing data, such as a name that is in use.",
 }
 
 // aboutEnd follows the description after v1's end is announced.
 const aboutEnd = `
 
-**Retirement.** This version ends. The header ` + "`Sunset`" + ` of every response says when, ` + "`Deprecation`" + ` since ` +
-	`when that is announced, and ` + "`Link`" + ` with ` + "`rel=\"deprecation\"`" + ` where to read what to call in its place.`
+**Retirement.** Version 1 is being retired. After its sunset, requests may fail with 410. In every response, the header ` +
+	"`Sunset`" + ` contains this date, ` + "`Deprecation`" + ` the date of the announcement, and ` + "`Link`" + ` with ` +
+	"`rel=\"deprecation\"`" + ` a page that says what to call instead.`
 
 // failureOf returns the example body of an error. v1 has no list of invalid fields: its message names them, so the
 // example of an invalid request has such a message.

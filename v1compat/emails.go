@@ -9,7 +9,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// MessageType is the purpose of a mail, limited to the types of v1.
+// MessageType is the purpose of an email, limited to the types of v1.
 type MessageType string
 
 // Values lists the types of v1.
@@ -20,20 +20,20 @@ func (MessageType) Values() []string {
 	}
 }
 
-// SentEmail is v1's record of a mail.
+// SentEmail is v1's record of an email.
 type SentEmail struct {
-	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id" doc:"UUID of the mail."`
-	UserInfimaID    UUID[domain.UserKind]    `json:"user_infima_id" doc:"UUID of the user whom it was sent to."`
-	EventTime       Time                     `json:"event_time" doc:"When the mail was sent."`
-	FromEmail       string                   `json:"from_email" doc:"Address of the sender."`
-	Subject         string                   `json:"subject" doc:"Subject of the mail."`
-	SendMethod      domain.SendMethod        `json:"send_method" doc:"How the mail was handed over."`
-	MessageType     MessageType              `json:"message_type" doc:"What the mail was for."`
+	MessageInfimaID UUID[domain.MessageKind] `json:"message_infima_id" doc:"UUID of the email."`
+	UserInfimaID    UUID[domain.UserKind]    `json:"user_infima_id" doc:"UUID of the user to whom the email was sent."`
+	EventTime       Time                     `json:"event_time" doc:"When the email was sent."`
+	FromEmail       string                   `json:"from_email" doc:"Email address of the sender."`
+	Subject         string                   `json:"subject" doc:"Subject of the email."`
+	SendMethod      domain.SendMethod        `json:"send_method" doc:"How the email was sent."`
+	MessageType     MessageType              `json:"message_type" doc:"What the email was for."`
 }
 
-// upTo1000From100 is the window of sent mails: 100 rows by default, up to 1000.
+// upTo1000From100 is the window of sent emails: 100 rows by default, up to 1000.
 type upTo1000From100 struct {
-	Limit integer `query:"limit" default:"100" doc:"How many items to return, 1 to 1000. Others are moved to the bound."`
+	Limit integer `query:"limit" default:"100" doc:"Number of items to return, 1 to 1000. Other values are set to the nearest of these."`
 	window
 }
 
@@ -42,20 +42,20 @@ func (w upTo1000From100) page() pageRequest { return w.upTo(1000, w.Limit) }
 type listSentEmails struct {
 	Query struct{ upTo1000From100 }
 	Body  struct {
-		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"UUID of the user. It precedes email_address; one of the two is required."`
-		EmailAddress string                 `json:"email_address,omitzero" doc:"Address of the users. Looked at only without user_infima_id."`
-		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Only mails of these types. Left out or empty, all types."`
-		StartTime    *domain.Time           `json:"start_time,omitzero" doc:"Start of the 30 days to return. Left out, the last 30 days."`
+		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"UUID of the user. It takes precedence over email_address; one of the two is required."`
+		EmailAddress string                 `json:"email_address,omitzero" doc:"Email address of the users. Ignored if user_infima_id is given."`
+		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Only emails of these types. If omitted or empty, all types."`
+		StartTime    *domain.Time           `json:"start_time,omitzero" doc:"Start of the 30 days to return. If omitted, the last 30 days."`
 	}
 }
 
-// addEmailRoutes adds the route of sent mails.
+// addEmailRoutes adds the route of sent emails.
 func (f *Facade) addEmailRoutes() {
 	addList(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
-		Description: "Returns the mails that were sent within 30 days to a user, or to all users in reach with an " +
-			"address, newest first. `limit` and `offset` are taken from the query.",
+		Description: "Returns the emails that were sent within 30 days to a user, or to all accessible users with an email " +
+			"address, newest first. Send `limit` and `offset` in the query.",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
 		GivenUp: []string{"message_infima_id"}, Successor: api.ListEmails,
@@ -80,7 +80,7 @@ func fillListSentEmails(in *listSentEmails, out *api.SentEmailsInput) {
 	}
 }
 
-// nextListSentEmails returns nil unless one user is named: v2 does not list the mails of several.
+// nextListSentEmails returns nil unless one user is named: v2 does not list the emails of several.
 func nextListSentEmails(in *api.SentEmailsInput, _ *op.Page[api.AddressedEmail]) any {
 	if in.User.IsZero() {
 		return nil

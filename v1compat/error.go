@@ -15,9 +15,9 @@ import (
 // Error is the body of every error of v1 (decisions 5.1).
 type Error struct {
 	Status    int         `json:"status" doc:"The HTTP status."`
-	Error     domain.Code `json:"error" doc:"The kind of error, for programs: the code of version 2."`
-	Message   string      `json:"message" doc:"What went wrong, for people, naming each wrong field."`
-	RequestID string      `json:"request_id" doc:"The id of the request, as in X-Request-Id."`
+	Error     domain.Code `json:"error" doc:"The kind of error, for programs. The codes are those of version 2."`
+	Message   string      `json:"message" doc:"What went wrong, for people. It names each wrong field."`
+	RequestID string      `json:"request_id" doc:"ID of the request, as in X-Request-Id."`
 }
 
 // noClient answers for a client that does not exist, is archived or is beyond the key's access, so that numbers
@@ -61,7 +61,7 @@ func (r *route) v1Name(field string) string {
 }
 
 // addV2Faults adds v2's faults of fields to invalid, the error of v1's input, so that the answer names every wrong
-// field. A field that v1 could not parse is empty in v2's input, so v2's fault of that field is left out. Nothing is
+// field. A field that v1 could not parse is empty in v2's input, so v2's fault of that field is omitted. Nothing is
 // added if invalid names no field, or if the whole query or body could not be parsed.
 func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {
 	named := map[string]bool{}

@@ -21,34 +21,34 @@ import (
 type exchangeInput struct{ Body exchangeIDs }
 
 type exchangeIDs struct {
-	Kind choice[api.ReachableKind] `json:"kind" validate:"required" doc:"What the ids are of."`
-	IDs  givenIDs                  `json:"ids" validate:"required" doc:"Ids of version 1, version 2 or both, at most 1,000."`
+	Kind choice[api.ReachableKind] `json:"kind" validate:"required" doc:"The kind of objects that the IDs belong to."`
+	IDs  givenIDs                  `json:"ids" validate:"required" doc:"IDs of version 1, version 2 or both, at most 1,000."`
 }
 
-// Weight returns the bytes of memory per byte of the body: as sent, as values, as texts, and in the answer.
+// Weight returns the bytes of memory per byte of the body: as sent, as values, as texts, and in the response.
 func (*exchangeIDs) Weight() int64 { return 4 }
 
 // addExchangeRoutes adds the route that exchanges ids.
 func (f *Facade) addExchangeRoutes() {
 	addOwn(f, Meta{
-		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange Ids",
-		Description: "Returns the ids that both versions have for the same objects, for callers who move to version 2. Integers are " +
-			"ids of version 1, texts are ids of version 2 or, as version 1 has them, UUIDs of users and admins and numbers of reports. " +
-			"An object that is given several times, or by both of its ids, is one item.",
+		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange IDs",
+		Description: "Returns the IDs of the same objects in both versions, to help you move to version 2. Integers are IDs of version 1; " +
+			"strings are IDs of version 2 or, as in version 1, UUIDs of users and admins and numeric IDs of reports. An object " +
+			"that is given several times, or by both of its IDs, is one item.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, exchange{f}.run)
 }
 
-// Exchanged is the answer to an exchange of ids (decisions 11.3).
+// Exchanged is the response to an exchange of ids (decisions 11.3).
 type Exchanged struct {
-	Items   []ExchangedID `json:"items" doc:"The objects that the key reaches, each once, in the order in which they were first given."`
-	Invalid []givenID     `json:"invalid" doc:"The rest of what was given, as it was given, each value once: ids of no object, of another kind, or of objects that the key does not reach."`
+	Items   []ExchangedID `json:"items" doc:"The objects that the API key has access to, each once, in the order in which they were first given."`
+	Invalid []givenID     `json:"invalid" doc:"All other values, exactly as given, each once: IDs of no object, of objects of another kind, or of objects that the API key has no access to."`
 }
 
 // ExchangedID is both ids of one object.
 type ExchangedID struct {
-	V1 v1ID   `json:"v1" doc:"The id in version 1: a number; a number as a text for reports; a UUID for users and admins."`
-	V2 string `json:"v2" doc:"The id in version 2."`
+	V1 v1ID   `json:"v1" doc:"The ID in version 1: an integer or, for reports, an integer as a string or, for users and admins, a UUID."`
+	V2 string `json:"v2" doc:"The ID in version 2."`
 }
 
 // encoding keeps the values of Invalid exactly as sent.
@@ -75,7 +75,7 @@ func (l *givenIDs) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		if len(*l) == api.MaxReachable {
-			return domain.Fault("must hold at most " + strconv.Itoa(api.MaxReachable) + " items")
+			return domain.Fault("must contain at most " + strconv.Itoa(api.MaxReachable) + " items")
 		}
 		*l = append(*l, value.Clone())
 	}

@@ -12,11 +12,11 @@ import (
 // ExposureCount is v1's form of a user's number of exposures.
 type ExposureCount struct {
 	ID                  UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
-	Email               string                `json:"email" doc:"The user's address."`
-	FirstName           string                `json:"first_name" doc:"First name; may be empty."`
-	LastName            string                `json:"last_name" doc:"Last name; may be empty."`
-	ResolvedExposures   int                   `json:"resolved_exposures" doc:"Number of exposures that are resolved today."`
-	UnresolvedExposures int                   `json:"unresolved_exposures" doc:"Number of exposures that are not resolved today."`
+	Email               string                `json:"email" doc:"The user's email address."`
+	FirstName           string                `json:"first_name" doc:"First name. Can be empty."`
+	LastName            string                `json:"last_name" doc:"Last name. Can be empty."`
+	ResolvedExposures   int                   `json:"resolved_exposures" doc:"Number of exposures that are resolved now."`
+	UnresolvedExposures int                   `json:"unresolved_exposures" doc:"Number of exposures that are not resolved now."`
 }
 
 // moment is the start or the end of a period: a time, or a whole day (UTC).
@@ -80,8 +80,8 @@ func (f *Facade) addExposureRoutes() {
 	addList(f, Meta{
 		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,
 		Summary: "Get Dark Web Exposures",
-		Description: "Returns every active user with the numbers of exposures, also users without any. Whether " +
-			"exposures are resolved is as of today. Forbidden where Dark Web Monitoring is not enabled.",
+		Description: "Returns every active user with exposure counts, including users without exposures. The counts show which " +
+			"exposures are resolved now. Returns 403 if Dark Web Monitoring is not enabled for the client.",
 		Fields: map[string]string{"since": "start", "until": "end"},
 	}, api.ListDarkWebUsers, fillListExposures, toExposureCount, nil)
 }

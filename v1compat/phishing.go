@@ -10,7 +10,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// PhishingStatus is the furthest state of a simulated mail, in v1's terms.
+// PhishingStatus is the furthest state of a simulated email, in v1's terms.
 type PhishingStatus string
 
 // The states of v1.
@@ -25,10 +25,10 @@ func (PhishingStatus) Values() []string {
 	return []string{string(Sent), string(Opened), string(Clicked)}
 }
 
-// PhishingResult is v1's form of a simulated mail to a user.
+// PhishingResult is v1's form of a simulated email to a user.
 type PhishingResult struct {
-	Status     PhishingStatus `json:"status" doc:"How far the user got with the mail. Submitted credentials and opened attachments count as Clicked."`
-	StatusDate Time           `json:"status_date" doc:"When that first happened."`
+	Status     PhishingStatus `json:"status" doc:"Status of the email. Submitted credentials and opened attachments count as Clicked."`
+	StatusDate Time           `json:"status_date" doc:"When the email first had this status."`
 }
 
 type listPhishing struct {
@@ -41,8 +41,8 @@ func (f *Facade) addPhishingRoutes() {
 	addList[listPhishing](f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
-		Description: "Returns the simulated mails that were sent to a user, newest first, and how far each got. What " +
-			"mail scanners did is not counted.",
+		Description: "Returns the simulated emails that were sent to the user, newest first, and the status of each. The activity of " +
+			"email scanners is not counted.",
 		Fails: []int{http.StatusNotFound}, Reordered: true, Successor: api.ListPhishingResults,
 	}, api.SentResults, nil, toPhishingResult, nextListPhishing)
 }
@@ -56,7 +56,7 @@ func nextListPhishing(in *api.SentResultsInput, _ *op.Page[api.PhishingResult]) 
 	return out
 }
 
-// sentStatuses are the states of mails that were sent.
+// sentStatuses are the states of emails that were sent.
 var sentStatuses = func() (sent api.ResultStatuses) {
 	for _, status := range domain.ResultStatus("").Values() {
 		if s := domain.ResultStatus(status); s != domain.ResultScheduled && s != domain.ResultFailed {
@@ -91,7 +91,7 @@ func earliest(times ...*domain.Time) (first *domain.Time) {
 	return first
 }
 
-// Message is the answer to a send: a text for people.
+// Message is the response to a send: a text for people.
 type Message struct {
 	Message string `json:"message" doc:"What will happen, for people."`
 }
@@ -99,16 +99,16 @@ type Message struct {
 type sendPhishing struct {
 	Body struct {
 		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required" doc:"UUID of an active user."`
-		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required" doc:"Number of the template."`
-		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send. Left out, null or past, at once."`
+		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required" doc:"Numeric ID of the template."`
+		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send. If omitted, null or in the past, immediately."`
 	}
 }
 
-// addSendPhishingRoutes adds the route that sends a simulated mail.
+// addSendPhishingRoutes adds the route that sends a simulated email.
 func (f *Facade) addSendPhishingRoutes() {
 	addCall(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
-		Description: "Schedules a simulated mail to one user, whichever client the user belongs to.",
+		Description: "Schedules a simulated email to one user of any accessible client.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
 		Successor:   api.SendPhishing,

@@ -10,18 +10,18 @@ import (
 
 // Policy is v1's form of a policy.
 type Policy struct {
-	ID                     idmap.Ref[domain.PolicyKind] `json:"id" doc:"Number of the policy."`
+	ID                     idmap.Ref[domain.PolicyKind] `json:"id" doc:"Numeric ID of the policy."`
 	Title                  string                       `json:"title" doc:"The policy's title."`
-	Description            string                       `json:"description,omitempty" doc:"What the policy is about. Left out where it is empty."`
-	Version                int                          `json:"version" doc:"The current version. A signature of an earlier one does not count."`
-	ScopeType              domain.ScopeType             `json:"scope_type" doc:"Whose users are the audience: the client's (tenant), a group's (user_container) or a collection's."`
-	ScopeID                scopeRef                     `json:"scope_id" doc:"Number of the client, the group or the collection."`
-	RequiresAcknowledgment bool                         `json:"requires_acknowledgment" doc:"Whether the audience is asked to sign."`
-	RenewalPeriodDays      int                          `json:"renewal_period_days" doc:"How many days a signature stays valid."`
+	Description            string                       `json:"description,omitempty" doc:"What the policy is about. Omitted if empty."`
+	Version                int                          `json:"version" doc:"The current version. Signatures of earlier versions do not count."`
+	ScopeType              domain.ScopeType             `json:"scope_type" doc:"The users in the audience: all users of the client (tenant), those of a group (user_container) or those of a collection."`
+	ScopeID                scopeRef                     `json:"scope_id" doc:"Numeric ID of the client, group or collection."`
+	RequiresAcknowledgment bool                         `json:"requires_acknowledgment" doc:"Whether the audience must sign."`
+	RenewalPeriodDays      int                          `json:"renewal_period_days" doc:"Number of days for which a signature is valid."`
 	CreatedDate            Time                         `json:"created_date" doc:"When the policy was created."`
-	AudienceUserCount      *int                         `json:"audience_user_count,omitempty" doc:"Number of active users in the audience. Left out where no acknowledgment is required."`
-	AcknowledgedCount      *int                         `json:"acknowledged_count,omitempty" doc:"Number of users in the audience who signed the current version within the renewal period. Left out where no acknowledgment is required."`
-	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty" doc:"Those who signed, in percent of the audience, 0 to 100. Left out where no acknowledgment is required."`
+	AudienceUserCount      *int                         `json:"audience_user_count,omitempty" doc:"Number of active users in the audience. Omitted if requires_acknowledgment is false."`
+	AcknowledgedCount      *int                         `json:"acknowledged_count,omitempty" doc:"Number of users in the audience who signed the current version within the renewal period. Omitted if requires_acknowledgment is false."`
+	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty" doc:"Percentage of the audience that signed, 0 to 100. Omitted if requires_acknowledgment is false."`
 }
 
 // scopeRef is the number of a client, a group or a collection: the one of its three Refs that is not zero.
@@ -48,10 +48,10 @@ func (s scopeRef) JSONSchema() string { return s.Client.JSONSchema() }
 // PolicyUser is v1's form of a user in a policy's audience.
 type PolicyUser struct {
 	ID             UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
-	Email          string                `json:"email" doc:"The user's address."`
+	Email          string                `json:"email" doc:"The user's email address."`
 	Name           string                `json:"name" doc:"The user's full name."`
 	Acknowledged   bool                  `json:"acknowledged" doc:"Whether the user signed the current version within the renewal period."`
-	AcknowledgedAt *Time                 `json:"acknowledged_at,omitempty" doc:"When the user signed. Left out where acknowledged is false."`
+	AcknowledgedAt *Time                 `json:"acknowledged_at,omitempty" doc:"When the user signed. Omitted if acknowledged is false."`
 }
 
 type listPolicies struct {
@@ -62,11 +62,11 @@ type listPolicies struct {
 type listPolicyUsers struct {
 	Path struct {
 		clientPath
-		PolicyID idmap.Ref[domain.PolicyKind] `path:"policy_id" doc:"Number of the policy."`
+		PolicyID idmap.Ref[domain.PolicyKind] `path:"policy_id" doc:"Numeric ID of the policy."`
 	}
 	Query struct {
 		upTo1000
-		Status domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who signed, or only those who have not."`
+		Status domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who have signed, or only users who have not."`
 	}
 }
 
@@ -74,14 +74,13 @@ type listPolicyUsers struct {
 func (f *Facade) addPolicyRoutes() {
 	addList[listPolicies](f, Meta{
 		ID: "policies", Method: "GET", Path: "/clients/:client_id/policies", Status: http.StatusOK,
-		Summary: "Get Policies",
-		Description: "Returns the active policies of a client, by their creation, with how many of the audience have " +
-			"signed.",
+		Summary:     "Get Policies",
+		Description: "Returns the client's active policies in order of creation, each with the number of users who have signed it.",
 	}, api.ListPolicies, nil, toPolicy, nil)
 	addList(f, Meta{
 		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK,
 		Summary:     "Get Policy Users",
-		Description: "Returns the users of the policy's audience, by their creation, and whether each has signed.",
+		Description: "Returns the users in the policy's audience in order of creation, and whether each has signed.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListPolicyUsers, fillListPolicyUsers, toPolicyUser, nil)
 }

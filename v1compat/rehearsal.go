@@ -14,15 +14,15 @@ import (
 // startRehearsal is the input of POST /v1/rehearsal.
 type startRehearsal struct {
 	Body struct {
-		Minutes *int `json:"minutes" validate:"required,between=1 60" doc:"How many minutes the rehearsal lasts, from 1 to 60." example:"10"`
+		Minutes *int `json:"minutes" validate:"required,between=1 60" doc:"Duration of the rehearsal in minutes, from 1 to 60." example:"10"`
 	}
 }
 
 type endRehearsal struct{}
 
-// StartedRehearsal is the answer to the start of a rehearsal.
+// StartedRehearsal is the response to the start of a rehearsal.
 type StartedRehearsal struct {
-	Until Time `json:"until" doc:"Until when version 1 answers the key 410."`
+	Until Time `json:"until" doc:"When the rehearsal ends. Until then, version 1 returns 410 to this API key."`
 }
 
 // The IDs of the routes of rehearsals. They are neither calls of v1 nor the key's last use (decisions 11.9).
@@ -35,13 +35,14 @@ const (
 func (f *Facade) addRehearsalRoutes() {
 	addOwn(f, Meta{
 		ID: startRehearsalID, Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
-		Description: "Switches version 1 off for the key that asks, for some minutes: within 30 seconds its operations answer 410 " +
-			"with the code `gone`, as after the end. Version 2 is not touched, nor are other keys. A key may start one rehearsal in 24 hours.",
+		Description: "Switches version 1 off for the calling API key for some minutes: within 30 seconds, its operations return 410 with " +
+			"the code `gone`, as after the end of version 1. Version 2 and other keys are not affected. A key can start one " +
+			"rehearsal in 24 hours.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, f.startRehearsal)
 	addOwn(f, Meta{
 		ID: endRehearsalID, Method: "DELETE", Path: "/rehearsal", Status: http.StatusNoContent, Summary: "End Rehearsal",
-		Description: "Ends the rehearsal of the key that asks, at once. Without a rehearsal nothing changes.",
+		Description: "Ends the rehearsal of the calling API key immediately. If there is none, nothing changes.",
 	}, f.endRehearsal)
 }
 
@@ -64,8 +65,8 @@ func (f *Facade) endRehearsal(ctx context.Context, in *endRehearsal) (*op.NoCont
 	return out, err
 }
 
-// errNoRehearsals is the answer of a facade without a Keeper.
-var errNoRehearsals = &domain.Error{Code: domain.Unavailable, Message: "there are no rehearsals"}
+// errNoRehearsals is the response of a facade without a Keeper.
+var errNoRehearsals = &domain.Error{Code: domain.Unavailable, Message: "rehearsals are not available"}
 
 // rehearse changes the caller's rehearsal and writes its entry in the audit trail in one transaction, as other writes
 // do, and refreshes this process's Keeper. If the refresh fails, the change arrives by notification, as in other

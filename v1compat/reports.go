@@ -10,11 +10,11 @@ import (
 
 // Report is v1's form of a report.
 type Report struct {
-	ReportID     idmap.TextRef[domain.ReportKind] `json:"report_id" doc:"Number of the report, as a text."`
+	ReportID     idmap.TextRef[domain.ReportKind] `json:"report_id" doc:"Numeric ID of the report, as a string."`
 	ReportType   string                           `json:"report_type" doc:"What the report is about."`
-	CreatedDate  Time                             `json:"created_date" doc:"When the report was asked for."`
+	CreatedDate  Time                             `json:"created_date" doc:"When the report was requested."`
 	UpdatedAt    Time                             `json:"updated_at" doc:"When the report last changed."`
-	DownloadLink string                           `json:"download_link,omitempty" doc:"Address of the file, to be fetched without a key, valid for 24 hours. Left out in lists, and while the report is not ready."`
+	DownloadLink string                           `json:"download_link,omitempty" doc:"URL of the file, valid for 24 hours. It needs no API key. Omitted in lists, and until the report is ready."`
 }
 
 type listReports struct {
@@ -25,7 +25,7 @@ type listReports struct {
 type downloadReport struct {
 	Path struct {
 		clientPath
-		ReportID idmap.Ref[domain.ReportKind] `path:"report_id" doc:"Number of the report."`
+		ReportID idmap.Ref[domain.ReportKind] `path:"report_id" doc:"Numeric ID of the report."`
 	}
 	Query struct{ upTo50 }
 }
@@ -35,13 +35,13 @@ func (f *Facade) addReportRoutes() {
 	addList[listReports](f, Meta{
 		ID: "reports", Method: "GET", Path: "/clients/:client_id/reports", Status: http.StatusOK,
 		Summary:     "Get Reports",
-		Description: "Returns the reports of a client, by their creation.", Reordered: true,
+		Description: "Returns the client's reports in order of creation.", Reordered: true,
 		GivenUp: []string{"download_link"}, Successor: api.ListReports,
 	}, api.OldReports, nil, toReport, nil)
 	addSingle[downloadReport](f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",
-		Description: "Returns a page with the one report, with the link to its file once it is ready.",
+		Description: "Returns a page that contains only this report, with the download link for its file once it is ready.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.GetReport, toDownload)
 }

@@ -79,9 +79,9 @@ func httpStatus(code domain.Code) int {
 // goneFailure describes codeGone in v1's document.
 var goneFailure = openapi.Failure{
 	Status: http.StatusGone, Code: codeGone,
-	Description: "`gone`: version 1 does not answer this key any more, or not now. `message` says what " +
-		"to call in version 2. With `Retry-After`, it answers again after so many seconds.",
-	Message: "version 1 is switched off for this key: call GET /v2/clients in its place",
+	Description: "`gone`: version 1 no longer accepts requests with this API key, or does not accept them now. `message` says what " +
+		"to call in version 2. With `Retry-After`, requests are accepted again after that many seconds.",
+	Message: "version 1 is switched off for this key; call GET /v2/clients instead",
 }
 
 // checkPhase returns the error of a request that v1 refuses for the key's phase or rehearsal (decisions 11.6), and links
@@ -113,7 +113,7 @@ func (r *route) goneMessage(state *retire.State, refusal retire.Refusal) string 
 	text.WriteString(goneReason(state, refusal))
 
 	m := r.Successor.Meta()
-	text.WriteString(": call " + methodAndPath(m.Method, "/v2", m.Path) + " in its place")
+	text.WriteString("; call " + methodAndPath(m.Method, "/v2", m.Path) + " instead")
 	if m.Since > r.facade.Release {
 		text.WriteString(", which comes with release " + m.Since.String() + " of version 2")
 	}
@@ -138,9 +138,9 @@ func goneReason(state *retire.State, refusal retire.Refusal) string {
 	}
 	switch refusal.Phase {
 	case retire.ReadOnly:
-		return "version 1 takes no more writes from this key" + until
+		return "version 1 does not accept writes with this key" + until
 	case retire.Brownout:
-		return "version 1 is away" + until + ", as an exercise for its end"
+		return "version 1 is unavailable" + until + ", as an exercise for its end"
 	}
 	return "version 1 is switched off for this key" + until
 }

@@ -165,7 +165,7 @@ func TestPhases(t *testing.T) {
 	want := newer()
 
 	starts := map[retire.Phase]string{
-		retire.Off: "version 1 is switched off for this key", retire.ReadOnly: "version 1 takes no more writes from this key",
+		retire.Off: "version 1 is switched off for this key", retire.ReadOnly: "version 1 does not accept writes with this key",
 	}
 	for _, phase := range []retire.Phase{retire.Off, retire.ReadOnly, retire.Brownout, retire.On} {
 		s.set(s.of(s.Key), phase)
@@ -198,7 +198,7 @@ func (s *scene) wantGone(t *testing.T, r *route, got v2test.Response, start stri
 	t.Helper()
 	m := r.Successor.Meta()
 	envelope(t, r.ID, got, http.StatusGone, codeGone,
-		start+": call "+m.Method+" /v2"+op.Braced(m.Path)+" in its place; see /docs/migrating"+anchorOf(r))
+		start+"; call "+m.Method+" /v2"+op.Braced(m.Path)+" instead; see /docs/migrating"+anchorOf(r))
 	if retry := got.Header.Get("Retry-After"); retry != "" {
 		t.Errorf("%s: Retry-After is %q", r.ID, retry)
 	}
@@ -283,8 +283,8 @@ func TestBrownout(t *testing.T) {
 			got.Want(http.StatusOK)
 			continue
 		}
-		envelope(t, "in a window", got, http.StatusGone, codeGone, "version 1 is away until 2026-06-15T12:30:00Z, as an exercise for its end: "+
-			"call GET /v2/clients in its place; see /docs/migrating/clients#get-v1clients")
+		envelope(t, "in a window", got, http.StatusGone, codeGone, "version 1 is unavailable until 2026-06-15T12:30:00Z, as an exercise for its end; "+
+			"call GET /v2/clients instead; see /docs/migrating/clients#get-v1clients")
 		if retry := got.Header.Get("Retry-After"); retry != c.retry {
 			t.Errorf("after %v, Retry-After is %q, not %s", c.after, retry, c.retry)
 		}

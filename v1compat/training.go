@@ -8,12 +8,12 @@ import (
 
 // TrainingResult is v1's form of a user's course, in both of its spellings (decisions 5.9).
 type TrainingResult struct {
-	Order         int    `json:"order" doc:"The course's place in the user's list, from 1."`
+	Order         int    `json:"order" doc:"Position of the course in the user's list, starting at 1."`
 	CourseName    string `json:"course_name" doc:"The course's title."`
 	Completed     bool   `json:"completed" doc:"Whether the course is completed. A course that is due again is not."`
-	CompletedDate Time   `json:"completed_date" doc:"When the course was completed; 0001-01-01T00:00:00Z while it is not."`
-	Passed        bool   `json:"passed" doc:"The same as completed."`
-	PassedDate    Time   `json:"passed_date" doc:"The same as completed_date."`
+	CompletedDate Time   `json:"completed_date" doc:"When the course was completed; 0001-01-01T00:00:00Z until then."`
+	Passed        bool   `json:"passed" doc:"Same value as completed."`
+	PassedDate    Time   `json:"passed_date" doc:"Same value as completed_date."`
 }
 
 type listTraining struct {
@@ -26,7 +26,7 @@ func (f *Facade) addTrainingRoutes() {
 	addList[listTraining](f, Meta{
 		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK,
 		Summary:     "Get User Training Results",
-		Description: "Returns the courses that a user was given, in the order of the user's list.",
+		Description: "Returns the courses that are assigned to the user, in the order of the user's list.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListTraining, nil, toTrainingResult, nil)
 }

@@ -14,17 +14,17 @@ import (
 type Usage struct {
 	Items []UsageItem `json:"items" doc:"Calls by day and operation, newest day first, then by operation."`
 	// Parity is apart: those calls come from no program that has to move.
-	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions, in the same order. They are not in items."`
+	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions, in the same order. Items does not include them."`
 }
 
 // UsageItem counts a key's calls of one operation on one day.
 type UsageItem struct {
 	Day        domain.Date `json:"day" doc:"The day, in UTC."`
 	Operation  string      `json:"operation" doc:"Method and path of the operation." example:"GET /v1/clients"`
-	Calls      int64       `json:"calls" doc:"How many requests were answered, whatever the answer."`
-	Failures   int64       `json:"failures" doc:"How many of them were answered with a status from 400 on, or not waited for."`
-	FirstAt    Time        `json:"first_at" doc:"When the first of them was answered."`
-	LastAt     Time        `json:"last_at" doc:"When the last of them was answered."`
+	Calls      int64       `json:"calls" doc:"Number of requests, whatever their status."`
+	Failures   int64       `json:"failures" doc:"Number of these requests with a status of 400 or above, or whose caller disconnected."`
+	FirstAt    Time        `json:"first_at" doc:"When the first of these requests was completed."`
+	LastAt     Time        `json:"last_at" doc:"When the last of these requests was completed."`
 	UserAgents []string    `json:"user_agents" doc:"The User-Agent headers of the requests: the first five different ones, each up to 200 bytes."`
 	Successor  string      `json:"successor" doc:"Method and path of the operation of version 2 to call instead." example:"GET /v2/clients"`
 }
@@ -39,7 +39,7 @@ func UsageItemOf(r usage.Row, successor string) UsageItem {
 
 type readUsage struct {
 	Query struct {
-		Days int `query:"days" default:"400" validate:"between=1 400" doc:"How many days to return, today included."`
+		Days int `query:"days" default:"400" validate:"between=1 400" doc:"Number of days to return, including today."`
 	}
 }
 
@@ -47,9 +47,9 @@ type readUsage struct {
 func (f *Facade) addUsageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
-		Description: "Returns which operations of version 1 were called with the key, by day (UTC), and which operation of " +
-			"version 2 follows each. Requests show within 10 seconds, and for 400 days. Those of this operation, and of " +
-			"others that the older interface did not have, are not counted. Requests of the command partnerapi parity are listed apart.",
+		Description: "Returns which operations of version 1 the API key called, by day (UTC), and which operation of version 2 replaces " +
+			"each. Requests appear within 10 seconds and are kept for 400 days. Requests to this operation, and to others that " +
+			"the original version 1 did not have, are not counted. Requests of the command partnerapi parity are listed separately.",
 	}, f.readUsage)
 }
 

@@ -11,33 +11,33 @@ import (
 // User is v1's form of a user.
 type User struct {
 	ID                        UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
-	Email                     string                `json:"email" doc:"The user's address, unique within the client."`
-	FirstName                 string                `json:"first_name" doc:"First name; may be empty."`
-	LastName                  string                `json:"last_name" doc:"Last name; may be empty."`
-	Department                string                `json:"department" doc:"Department; empty where it is not known."`
-	Status                    domain.UserStatus     `json:"status" doc:"Whether the user takes part: inactive users get no courses and no mails."`
-	PreferredLanguage         domain.Language       `json:"preferred_language" doc:"Language of courses and mails."`
-	Role                      domain.Role           `json:"role" doc:"The risk role; standard for users who are not classified."`
+	Email                     string                `json:"email" doc:"The user's email address, unique within the client."`
+	FirstName                 string                `json:"first_name" doc:"First name. Can be empty."`
+	LastName                  string                `json:"last_name" doc:"Last name. Can be empty."`
+	Department                string                `json:"department" doc:"Department. Empty if not known."`
+	Status                    domain.UserStatus     `json:"status" doc:"Status of the user. Inactive users receive no courses and no emails."`
+	PreferredLanguage         domain.Language       `json:"preferred_language" doc:"Language of courses and emails."`
+	Role                      domain.Role           `json:"role" doc:"The risk role. standard for users who are not classified."`
 	CreatedDate               Time                  `json:"created_date" doc:"When the user was created."`
-	PhishingClickRateTotal    float64               `json:"phishing_click_rate_total" doc:"Percentage of all simulated mails to the user that were clicked, 0 to 100."`
-	PhishingClickRateLastYear float64               `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated mails of the last 365 days that were clicked, 0 to 100."`
+	PhishingClickRateTotal    float64               `json:"phishing_click_rate_total" doc:"Percentage of all simulated emails to the user that were clicked, 0 to 100."`
+	PhishingClickRateLastYear float64               `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated emails of the last 365 days that were clicked, 0 to 100."`
 	TrainingOnTrack           bool                  `json:"training_on_track" doc:"Whether no course is overdue."`
-	NextCourse                string                `json:"next_course" doc:"Title of the incomplete course that is due first; empty where nothing is left to do."`
+	NextCourse                string                `json:"next_course" doc:"Title of the incomplete course that is due first. Empty if no course is left to complete."`
 	CoursesBehind             int                   `json:"courses_behind" doc:"Number of overdue courses."`
 	RiskScore                 int                   `json:"risk_score" doc:"Risk score, 0 to 1000; higher is safer."`
 }
 
-// CreatedUser is the answer to creating a user.
+// CreatedUser is the response to creating a user.
 type CreatedUser struct {
 	ID        UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
-	Email     string                `json:"email" doc:"The user's address, in lower case."`
-	FirstName string                `json:"first_name" doc:"First name; may be empty."`
-	LastName  string                `json:"last_name" doc:"Last name; may be empty."`
+	Email     string                `json:"email" doc:"The user's email address, in lower case."`
+	FirstName string                `json:"first_name" doc:"First name. Can be empty."`
+	LastName  string                `json:"last_name" doc:"Last name. Can be empty."`
 	Status    domain.UserStatus     `json:"status" doc:"Always active."`
-	Role      domain.Role           `json:"role" doc:"The risk role: the one sent, or else classified."`
+	Role      domain.Role           `json:"role" doc:"The risk role: the one that you sent or, if omitted, the one that the service derived."`
 }
 
-// Done is the answer to a change.
+// Done is the response to a change.
 type Done struct {
 	Status string `json:"status" doc:"What was done: updated, added or removed."`
 }
@@ -46,30 +46,30 @@ type listUsers struct {
 	Path  clientPath
 	Query struct {
 		upTo50
-		Status domain.UserStatusFilter `query:"status" validate:"enum" default:"active" doc:"Only users in this state."`
+		Status domain.UserStatusFilter `query:"status" validate:"enum" default:"active" doc:"Only users with this status."`
 	}
 }
 
 type createUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                            `json:"email" validate:"filled,max=254,email" doc:"The user's address, unique within the client. Kept in lower case."`
+		Email             string                            `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. It is stored in lower case."`
 		FirstName         string                            `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
 		LastName          string                            `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
 		Department        string                            `json:"department,omitzero" validate:"max=500,trim" doc:"Department."`
 		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500,trim" doc:"Job title."`
-		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email" doc:"Address of the user's manager."`
-		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. Given, a later directory sync leaves it. Left out, it is classified from job title, department and email."`
-		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and mails; en when left out."`
-		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Number of a collection of this client that the user becomes a member of."`
+		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email" doc:"Email address of the user's manager."`
+		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. If given, later directory syncs do not change it. If omitted, the service derives it from job title, department and email address."`
+		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and emails. If omitted, en."`
+		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Numeric ID of a collection of this client to add the user to."`
 	}
 }
 
 type updateUser struct {
 	Path userPath
 	Body struct {
-		Status            choice[domain.UserStatus] `json:"status,omitzero" doc:"Whether the user takes part."`
-		PreferredLanguage choice[domain.Language]   `json:"preferred_language,omitzero" doc:"Language of courses and mails."`
+		Status            choice[domain.UserStatus] `json:"status,omitzero" doc:"The new status. Inactive users receive no courses and no emails."`
+		PreferredLanguage choice[domain.Language]   `json:"preferred_language,omitzero" doc:"Language of courses and emails."`
 		Role              choice[domain.Role]       `json:"role,omitzero" doc:"The risk role."`
 	}
 }
@@ -78,19 +78,19 @@ type updateUser struct {
 func (f *Facade) addUserRoutes() {
 	addList(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
-		Description: "Returns the users of a client, by their creation: active ones unless `status` says otherwise.",
+		Description: "Returns the client's users in order of creation: only active users, unless you set `status`.",
 	}, api.ListUsers, fillListUsers, toUser, nil)
 	addCall(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
 		Summary: "Create User",
-		Description: "Creates an active user in the client's manually-managed group and assigns the courses at once. " +
-			"No welcome mail is sent.",
+		Description: "Creates an active user in the client's manually-managed group and assigns the user's courses immediately. " +
+			"No welcome email is sent.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fillCreateUser, toCreatedUser, nil)
 	addCall(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
-		Description: "Changes the fields that are sent and leaves the others. At least one must be sent.",
+		Description: "Changes only the fields that you send. Send at least one.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	}, api.UpdateUser, fillUpdateUser, toUpdated, nil)
 }

@@ -109,7 +109,7 @@ func (l *refList[K]) UnmarshalText(text []byte) error {
 			continue
 		}
 		if len(l.Refs) == op.MaxIDs {
-			return fmt.Errorf("must hold at most %d ids", op.MaxIDs)
+			return fmt.Errorf("must contain at most %d ids", op.MaxIDs)
 		}
 
 		var ref idmap.Ref[K]
@@ -137,12 +137,12 @@ func (l *refList[K]) resolved() *op.IDList[K] {
 
 // clientPath is the path of a route on one client.
 type clientPath struct {
-	ClientID idmap.Ref[domain.ClientKind] `path:"client_id" doc:"Number of the client."`
+	ClientID idmap.Ref[domain.ClientKind] `path:"client_id" doc:"Numeric ID of the client."`
 }
 
 // userPath is the path of a route on one user.
 type userPath struct {
-	UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in any case."`
+	UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in upper or lower case."`
 }
 
 // text returns a pointer to a text; nil if it is empty, as v1 treats absent, null and empty alike.
@@ -161,8 +161,8 @@ func optionalOf[T ~string](value T) domain.Optional[T] {
 // Paging is the page of every list of v1.
 type Paging[Item any] struct {
 	Items  []Item `json:"items" doc:"The items of this page."`
-	Limit  int    `json:"limit" doc:"How many items were returned at the most: the limit, moved into its bounds."`
-	Offset int    `json:"offset" doc:"How many items were passed over."`
+	Limit  int    `json:"limit" doc:"Maximum number of items returned: the limit, set to the nearest allowed value."`
+	Offset int    `json:"offset" doc:"Number of items skipped."`
 	Total  int    `json:"total" doc:"Number of items in the whole list."`
 }
 
@@ -174,7 +174,7 @@ type windowed interface{ page() pageRequest }
 
 // window is the offset of every list.
 type window struct {
-	Offset integer `query:"offset" default:"0" doc:"How many items to pass over."`
+	Offset integer `query:"offset" default:"0" doc:"Number of items to skip."`
 }
 
 // upTo returns the page with its limit clamped to 1..most.
@@ -184,7 +184,7 @@ func (w window) upTo(most int, limit integer) pageRequest {
 
 // upTo50 is the window of most lists.
 type upTo50 struct {
-	Limit integer `query:"limit" default:"20" doc:"How many items to return, 1 to 50. Others are moved to the bound."`
+	Limit integer `query:"limit" default:"20" doc:"Number of items to return, 1 to 50. Other values are set to the nearest of these."`
 	window
 }
 
@@ -192,7 +192,7 @@ func (w upTo50) page() pageRequest { return w.upTo(50, w.Limit) }
 
 // upTo1000 is the window of longer lists.
 type upTo1000 struct {
-	Limit integer `query:"limit" default:"200" doc:"How many items to return, 1 to 1000. Others are moved to the bound."`
+	Limit integer `query:"limit" default:"200" doc:"Number of items to return, 1 to 1000. Other values are set to the nearest of these."`
 	window
 }
 

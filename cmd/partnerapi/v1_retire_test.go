@@ -175,7 +175,7 @@ func (s retiredService) gone(key string, words ...string) http.Header {
 	if body.Status != http.StatusGone || body.Error != "gone" {
 		s.t.Errorf("the body is %s", r.body)
 	}
-	says(s.t, body.Message, append(words, "call GET /v2/clients in its place", "see /docs/migrating/clients#get-v1clients")...)
+	says(s.t, body.Message, append(words, "call GET /v2/clients instead", "see /docs/migrating/clients#get-v1clients")...)
 	return r.header
 }
 
@@ -227,7 +227,7 @@ func TestRetirementIsFollowed(t *testing.T) {
 	says(t, string(s.get("/metrics", "").want(http.StatusOK).body), `partnerapi_requests_total{operation="clients",status="410",version="v1"} 1`)
 	must(t, "v1", "phase", flag, "--partner=acme", "brownout")
 	s.after("brownout add --for=700h --start="+time.Now().UTC().Add(-time.Hour).Format(time.RFC3339), "brownouts=1")
-	s.gone(key, "version 1 is away until ")
+	s.gone(key, "version 1 is unavailable until ")
 	s.get("/v1/clients", other).want(http.StatusOK)
 	s.finish() // which records the use
 
