@@ -60,7 +60,7 @@ func (c *Change) AdmitPartnerAdmin(ctx context.Context, partner domain.PartnerID
 	case found.Archived:
 		return domain.ErrConflict("partner", "the partner is archived")
 	case found.Admin:
-		return domain.ErrConflict("admin", "this email is already an admin of this partner")
+		return domain.ErrConflict("admin", "this email address already belongs to an admin of this partner")
 	}
 	return nil
 }

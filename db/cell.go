@@ -35,7 +35,7 @@ const FreezeFor = 30 * time.Second
 func errMoving() error {
 	return &domain.Error{
 		Code: domain.Unavailable, RetryAfter: 3 * time.Second, Cause: domain.ErrMoving,
-		Message: "this partner is being moved within the service, and nothing can be changed for a moment; try again",
+		Message: "this partner is being moved within the service and cannot be changed for a moment; try again",
 	}
 }
 

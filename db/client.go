@@ -240,8 +240,8 @@ func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) error 
 	case conflict.Admin:
 		return adminExists
 	case conflict.Invite:
-		return domain.ErrConflict("invite", "this email already has an open invite to this client",
-			domain.FieldError{Field: "email", Message: "has an open invite to this client already"})
+		return domain.ErrConflict("invite", "this email address already has an open invite to this client",
+			domain.FieldError{Field: "email", Message: "already has an open invite to this client"})
 	}
 
 	partner := domain.CallerFrom(ctx).Partner

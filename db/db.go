@@ -99,9 +99,9 @@ func (d *DB) NewestStamp(ctx context.Context) (time.Time, error) {
 }
 
 var (
-	userExists = domain.ErrConflict("user", "a user with this email already exists for this client",
+	userExists = domain.ErrConflict("user", "a user with this email address already exists for this client",
 		domain.FieldError{Field: "email", Message: "is in use by another user of this client"})
-	adminExists = domain.ErrConflict("admin", "this email is already an admin of this client",
+	adminExists = domain.ErrConflict("admin", "this email address already belongs to an admin of this client",
 		domain.FieldError{Field: "email", Message: "is in use by an admin of this client"})
 )
 
@@ -116,12 +116,12 @@ var clashes = map[string]*domain.Error{
 		"a collection with this name already exists for this client",
 		domain.FieldError{Field: "name", Message: "is in use by another collection of this client"}),
 	"framework_assignments_unique": domain.ErrConflict("framework assignment",
-		"this framework is assigned to this audience already",
-		domain.FieldError{Field: "framework_id", Message: "is assigned to this audience already"},
-		domain.FieldError{Field: "audience", Message: "has this framework already"}),
+		"this framework is already assigned to this audience",
+		domain.FieldError{Field: "framework_id", Message: "is already assigned to this audience"},
+		domain.FieldError{Field: "audience", Message: "already has this framework"}),
 	"admins_client_email_unique": adminExists,
 	"admins_email_key_unique":    adminExists,
-	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is queued or running already"),
+	"sync_runs_open":             domain.ErrConflict("sync run", "a sync of this client is already queued or running"),
 }
 
 // Snapshot runs fn with the client in a read-only transaction, which holds a connection. All reads through fn's tenant

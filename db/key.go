@@ -176,7 +176,7 @@ func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 			SELECT ?key, id FROM clients WHERE partner_id = ?partner AND id = ANY(?clients::uuid[]) AND archived_at IS NULL`,
 			pg.Named{"key": row.ID, "partner": in.Partner, "clients": pg.IDs(in.Clients)}))
 		if err == nil && listed != len(in.Clients) {
-			err = domain.ErrInvalid("clients", "must each be one of the partner's clients, and given once")
+			err = domain.ErrInvalid("clients", "must be clients of the partner, each given once")
 		}
 		return err
 	})

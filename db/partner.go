@@ -63,7 +63,7 @@ func (c *Change) ArchivePartner(ctx context.Context, id domain.PartnerID) (out A
 		return out, err
 	}
 	c.WillLock(PartnerLocks)
-	err = pg.RunOr(ctx, c, domain.ErrConflict("partner", "the partner is archived already"), "archive a partner", pg.SQL(
+	err = pg.RunOr(ctx, c, domain.ErrConflict("partner", "the partner is already archived"), "archive a partner", pg.SQL(
 		"UPDATE partners SET archived_at = ?now, client_count = client_count - ?clients WHERE id = ?id AND archived_at IS NULL",
 		pg.Named{"now": c.At, "clients": out.Clients, "id": id}))
 	if err != nil {

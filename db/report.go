@@ -79,7 +79,7 @@ func (t *Tenant) InsertReport(ctx context.Context, c *Change, r domain.Report) e
 	if recent.Count == domain.MaxReports {
 		return &domain.Error{
 			Code: domain.RateLimited, Object: r.ID.Noun(), RetryAfter: recent.First.Add(domain.ReportWindow).Sub(c.At),
-			Message: "five reports were asked for within the last hour, which is as many as a client may have",
+			Message: "this client has reached its limit of 5 reports an hour; retry after the time in Retry-After",
 		}
 	}
 

@@ -84,7 +84,7 @@ func (t *Tenant) RemindOverdue(ctx context.Context, c *Change, ids []domain.User
 		if first == 0 {
 			return nil, &domain.Error{
 				Code: domain.RateLimited, Object: t.ID.Noun(), RetryAfter: domain.UntilTomorrow(c.At),
-				Message: "all users of this client were reminded today already; the next reminders can be sent tomorrow (UTC)",
+				Message: "all users of this client were already reminded today; the next reminders can be sent tomorrow (UTC)",
 			}
 		}
 	}

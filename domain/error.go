@@ -47,7 +47,7 @@ type Error struct {
 }
 
 // ErrMoving is the cause of an Error that refuses a write because the partner is being handed over to another cell.
-var ErrMoving = errors.New("its partner is being handed over to another cell")
+var ErrMoving = errors.New("its partner is being moved to another cell")
 
 // FieldError is the error of one part of a request.
 type FieldError struct {
@@ -74,8 +74,8 @@ func AsError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &Error{Code: Internal, Message: "something went wrong on our side; try again, and give us the request id " +
-		"if it persists", Cause: err}
+	return &Error{Code: Internal, Message: "something went wrong on our side; try again, and report the request ID " +
+		"if the problem persists", Cause: err}
 }
 
 // IsCode reports whether there is an Error with the code in the chain of err.

@@ -78,7 +78,7 @@ func (r *AnyRef) UnmarshalText(text []byte) error {
 		}
 	}
 	if err != nil || r.UUID == [16]byte{} {
-		return Fault("must be a UUID, or an id as the API shows it")
+		return Fault("must be a UUID or an ID from the API")
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (t ReportType) CheckPeriod(p ReportPeriod, today Date) []FieldError {
 	var faults []FieldError
 	add := func(field, message string) { faults = append(faults, FieldError{Field: field, Message: message}) }
 	if !t.HasPeriod() {
-		add("period", "is not taken by a report of this type, which is about the moment at which it is made")
+		add("period", "is not allowed for a report of this type, which is about the time at which it is generated")
 		return faults
 	}
 

@@ -57,9 +57,9 @@ func (r Result) Unsent() bool { return r.SentAt == nil }
 func (r Result) Refuses(s ResultStep) string {
 	switch {
 	case r.Unsent():
-		return "the mail of this result was not sent yet"
+		return "the email of this result was not sent yet"
 	case s.At.Before(*r.SentAt):
-		return fmt.Sprintf("at: %s is before the mail was sent, at %s",
+		return fmt.Sprintf("at: %s is before the email was sent, at %s",
 			s.At.Format(time.RFC3339Nano), r.SentAt.Format(time.RFC3339Nano))
 	}
 	return ""

@@ -51,7 +51,7 @@ func CheckName(name string) string {
 	visible := name == ""
 	for _, r := range name {
 		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) {
-			return "must not hold control characters"
+			return "must not contain control characters"
 		}
 		visible = visible || isVisible(r)
 	}

@@ -16,12 +16,12 @@ import (
 var (
 	errURLForm     = errors.New("must be an https URL with a host, such as https://example.com/hook")
 	errURLScheme   = errors.New("must begin with https://")
-	errURLUser     = errors.New("must not hold a user name or a password")
-	errURLFragment = errors.New("must not hold a fragment (#)")
-	errURLPort     = errors.New("must have the port 443, or one between 1024 and 65535")
-	errURLHost     = errors.New("must name a host by a domain name of at most 253 characters, or by an IP address in its usual form")
+	errURLUser     = errors.New("must not contain a user name or a password")
+	errURLFragment = errors.New("must not contain a fragment (#)")
+	errURLPort     = errors.New("must have port 443 or a port from 1024 to 65535")
+	errURLHost     = errors.New("must have a host that is a domain name of at most 253 characters or an IP address in its usual form")
 	errURLLength   = errors.New("must be at most 2000 characters")
-	errURLText     = errors.New("must not hold white space, control characters or backslashes")
+	errURLText     = errors.New("must not contain white space, control characters or backslashes")
 )
 
 // CheckWebhookURL returns an error, in words for callers, if the text is not a valid URL of an endpoint (decisions 8.5,

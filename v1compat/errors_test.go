@@ -123,7 +123,7 @@ func bodies(path string, pairs ...string) []bad {
 // known before v2 is called; else empty.
 func badJSON(path, missing string, pairs ...string) []bad {
 	const noJSON, noObject = "body must be valid JSON in UTF-8", "body must be a JSON object"
-	noNUL := "x must not hold a NUL"
+	noNUL := "x must not contain a NUL"
 	if missing != "" {
 		noNUL += "; " + missing
 		pairs = append([]string{`{}`, missing}, pairs...)
@@ -161,12 +161,12 @@ func (s *scene) bads() map[string]map[int][]bad {
 	long, email := strings.Repeat("é", 501), strings.Repeat("e", 250)+"@example.com"
 	all := map[string]map[int][]bad{
 		"exchange-ids": badExchanges(), "start-rehearsal": badRehearsals(),
-		"partner": {400: {{"/v1/partner?a=%zz", "", "query is not well-formed: each % must begin an escape, and & must part the parameters"}, {"/v1/partner?a=1;b=2", "", "query is not well-formed: each % must begin an escape, and & must part the parameters"}}},
+		"partner": {400: {{"/v1/partner?a=%zz", "", "query is not well-formed; each % must begin an escape, and & must separate the parameters"}, {"/v1/partner?a=1;b=2", "", "query is not well-formed; each % must begin an escape, and & must separate the parameters"}}},
 		"clients": {400: append(badWindow("/v1/clients"), bad{"/v1/clients?ids=x", "", "ids must be a list of integers from 1 to 2147483647"})},
 		"create-client": {
 			400: badJSON("/v1/clients", "company_name is required", `{"company_name":null}`, "company_name is required",
 				`{"company_name":" "}`, "company_name must not be blank", `{"company_name":7}`, "company_name must be a string", `{"name":"New"}`, "company_name is required",
-				`{"company_name":"`+long[:402]+`"}`, "company_name must be at most 200 characters", `{"company_name":"a\u0000"}`, "company_name must not hold a NUL"),
+				`{"company_name":"`+long[:402]+`"}`, "company_name must be at most 200 characters", `{"company_name":"a\u0000"}`, "company_name must not contain a NUL"),
 			409: bodies("/v1/clients", `{"company_name":"CLIENT"}`, "a client with this name already exists"),
 			413: tooLarge("/v1/clients"),
 		},
@@ -190,7 +190,7 @@ func (s *scene) bads() map[string]map[int][]bad {
 				`{"email":"a@example.com","collection_id":1.5}`, "collection_id"+notNumber, `{"email":"a@example.com","collection_id":1e-1}`, "collection_id"+notNumber,
 				`{"email":"a@example.com","collection_id":{}}`, "collection_id"+notNumber),
 				bad{"/v1/clients/007/users", `{"email":"a@example.com"}`, "client_id" + notNumber}),
-			409: bodies(users, `{"email":"FIRST@example.com"}`, "a user with this email already exists for this client"),
+			409: bodies(users, `{"email":"FIRST@example.com"}`, "a user with this email address already exists for this client"),
 			413: tooLarge(users),
 		},
 		"update-user": {
@@ -274,7 +274,7 @@ func (s *scene) badMail() map[string]map[int][]bad {
 	return map[string]map[int][]bad{
 		"sentemails": {
 			400: append(badJSON(emails, "", `{}`, "user_infima_id is required unless an email address is given", `{"user_infima_id":null,"email_address":null}`, "user_infima_id is required unless an email address is given", `{"email_address":" "}`, "user_infima_id is required unless an email address is given",
-				`{"user_infima_id":"x"}`, "user_infima_id must be a UUID", `{"user_infima_id":7}`, "user_infima_id must be the id of a user", `{"user_infima_id":"","email_address":"first@example.com"}`, "user_infima_id must be a UUID",
+				`{"user_infima_id":"x"}`, "user_infima_id must be a UUID", `{"user_infima_id":7}`, "user_infima_id must be the ID of a user", `{"user_infima_id":"","email_address":"first@example.com"}`, "user_infima_id must be a UUID",
 				`{`+infima+`,"start_time":""}`, "start_time"+notTime, `{`+infima+`,"message_types":[""]}`, "message_types[0]"+notV1Message, `{`+infima+`,"message_types":""}`, "message_types must be an array",
 				`{"email_address":7}`, "email_address must be a string", `{`+infima+`,"message_types":"phishing"}`, "message_types must be an array",
 				`{`+infima+`,"message_types":["phishing","welcome"]}`, "message_types[1]"+notV1Message, `{`+infima+`,"message_types":[null]}`, "message_types[0] must not be null",
@@ -383,7 +383,7 @@ func TestErrorMatrix(t *testing.T) {
 		good := s.good(r)
 		for _, query := range []string{"?ids=1;2", "?status=inactive;x=1", "?start=%zz", "?x=%"} {
 			where := r.ID + query
-			envelope(t, where, s.Do(r.Method, good.path+query, s.Key, good.body), 400, domain.InvalidRequest, "query is not well-formed: each % must begin an escape, and & must part the parameters")
+			envelope(t, where, s.Do(r.Method, good.path+query, s.Key, good.body), 400, domain.InvalidRequest, "query is not well-formed; each % must begin an escape, and & must separate the parameters")
 		}
 		envelope(t, r.ID, s.Do(r.Method, good.path, "", good.body), 401, domain.Unauthorized, "send an API key in the header X-API-Key")
 		envelope(t, r.ID, s.Do(r.Method, good.path, "pk_wrong", good.body), 401, domain.Unauthorized, "the API key is unknown, expired or revoked")
@@ -451,13 +451,13 @@ func TestBudget(t *testing.T) {
 	for _, r := range s.facade.routes {
 		good := s.good(r)
 		got := s.Do(r.Method, good.path, s.Key, good.body)
-		envelope(t, r.ID, got, 429, domain.RateLimited, "more than 3 requests a minute with this key")
+		envelope(t, r.ID, got, 429, domain.RateLimited, "more than 3 requests a minute with this key; retry after the time in Retry-After")
 		if after := got.Header.Get("Retry-After"); after != "60" {
 			t.Errorf("%s: Retry-After is %q", r.ID, after)
 		}
 	}
 	s.Get("/v1/partner", "").Want(401)
 	s.Get("/v2/partner", "").Want(401)
-	envelope(t, "no key", s.Get("/v1/partner", ""), 429, domain.RateLimited, "more than 2 requests a minute without a valid key from this address")
+	envelope(t, "no key", s.Get("/v1/partner", ""), 429, domain.RateLimited, "more than 2 requests a minute without a valid key from this IP address; retry after the time in Retry-After")
 	s.Get("/v1/openapi.yaml", "").Want(200)
 }

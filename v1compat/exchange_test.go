@@ -19,7 +19,7 @@ func badExchanges() map[int][]bad {
 			`{"kind":"client"}`, "ids is required", `{"ids":[1]}`, "kind is required", `{"kind":"","ids":[1]}`, "kind must be one of client, user, admin, collection, policy, report, template, group",
 			`{"kind":"webhook","ids":[1]}`, "kind must be one of client, user, admin, collection, policy, report, template, group", `{"kind":"Client","ids":[1]}`, "kind must be one of client, user, admin, collection, policy, report, template, group", `{"kind":7,"ids":[1]}`, "kind must be a string",
 			`{"kind":"client","ids":17}`, "ids must be an array", `{"kind":"client","ids":"17"}`, "ids must be an array", `{"kind":"client","ids":{}}`, "ids must be an array",
-			`{"kind":"client","ids":[1`+strings.Repeat(",1", 1000)+`]}`, "ids must hold at most 1000 items", `{"kind":"client","ids":["\u0000"]}`, "ids[0] must not hold a NUL"),
+			`{"kind":"client","ids":[1`+strings.Repeat(",1", 1000)+`]}`, "ids must contain at most 1000 items", `{"kind":"client","ids":["\u0000"]}`, "ids[0] must not contain a NUL"),
 		413: tooLarge(path),
 	}
 }

@@ -27,7 +27,7 @@ func TestInternalErrors(t *testing.T) {
 		s.Exec("ALTER TABLE " + table + " RENAME TO lost_" + table)
 	}
 	s.each(func(r *route, got v2test.Response) {
-		envelope(t, r.ID, got, http.StatusInternalServerError, domain.Internal, "something went wrong on our side; try again, and give us the request id if it persists")
+		envelope(t, r.ID, got, http.StatusInternalServerError, domain.Internal, "something went wrong on our side; try again, and report the request ID if the problem persists")
 		if strings.Contains(string(got.Body), "lost") || strings.Contains(string(got.Body), "relation") {
 			t.Errorf("%s shows %s", r.ID, got.Body)
 		}

@@ -61,18 +61,18 @@ var conflicts = []conflict{
 		w.AddCollection(w.client.ID, "Taken")
 		return attempt{body: map[string]any{"name": "taken"}}
 	}},
-	{"frameworks.assign", "this framework is assigned to this audience already", []string{"framework_id", "audience"}, func(w *world) attempt {
+	{"frameworks.assign", "this framework is already assigned to this audience", []string{"framework_id", "audience"}, func(w *world) attempt {
 		body := map[string]any{"framework_id": "hipaa", "audience": map[string]any{"type": "all"}}
 		o := w.operation("frameworks.assign")
 		w.Do("POST", pathOf(w.T.(*testing.T), o, w.ids()), w.tenant.Key, body).Want(o.Meta().Status)
 		return attempt{body: body}
 	}},
-	{"admins.invite", "this email is already an admin of this client", []string{"email"}, func(w *world) attempt {
+	{"admins.invite", "this email address already belongs to an admin of this client", []string{"email"}, func(w *world) attempt {
 		w.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)
 			VALUES (gen_random_uuid(), $1, $2, 'known@example.com', 'K', 'owner', now())`, w.tenant.ID, w.client.ID)
 		return attempt{body: map[string]any{"email": "known@example.com"}}
 	}},
-	{"admins.invite", "this email already has an open invite", []string{"email"}, func(w *world) attempt {
+	{"admins.invite", "this email address already has an open invite", []string{"email"}, func(w *world) attempt {
 		o, body := w.operation("admins.invite"), map[string]any{"email": "invited@example.com"}
 		w.Do("POST", pathOf(w.T.(*testing.T), o, w.ids()), w.tenant.Key, body).Want(o.Meta().Status)
 		return attempt{body: body}
@@ -88,20 +88,20 @@ var conflicts = []conflict{
 	{"sync.runs.create", "directory sync is not configured for this client", nil, func(w *world) attempt {
 		return attempt{at: ids{"client_id": w.AddClient(w.tenant, "Without a directory").ID.String()}}
 	}},
-	{"sync.runs.create", "a sync of this client is queued or running already", nil, func(w *world) attempt {
+	{"sync.runs.create", "a sync of this client is already queued or running", nil, func(w *world) attempt {
 		w.Exec("INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at) VALUES ($1, gen_random_uuid(), 'queued', 'api', $2, $2)",
 			w.client.ID, w.Clock.Now())
 		w.Exec("UPDATE sync_runs SET status = 'queued' WHERE client_id = $1", w.client.ID)
 		return attempt{}
 	}},
-	{"phishing.sends.cancel", "the mail is being sent", nil, func(w *world) attempt {
+	{"phishing.sends.cancel", "the email is being sent", nil, func(w *world) attempt {
 		at := w.ids()
 		w.Exec("UPDATE outbox SET lease = gen_random_uuid() WHERE id = $1", idOf[domain.ResultKind](w.T, at["result_id"]))
 		return attempt{at: at}
 	}},
-	{"phishing.sends.cancel", "the mail was sent", nil, func(w *world) attempt { return w.endedSend("sent") }},
-	{"phishing.sends.cancel", "the mail failed", nil, func(w *world) attempt { return w.endedSend("failed") }},
-	{"webhooks.create", "the partner has 20 webhooks", nil, func(w *world) attempt {
+	{"phishing.sends.cancel", "the email was already sent", nil, func(w *world) attempt { return w.endedSend("sent") }},
+	{"phishing.sends.cancel", "the email failed", nil, func(w *world) attempt { return w.endedSend("failed") }},
+	{"webhooks.create", "the partner has reached its limit of 20 webhooks", nil, func(w *world) attempt {
 		crowded := w.AddPartner("Crowded")
 		w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, status, created_at, updated_at, secret)
 			SELECT $1, gen_random_uuid(), k.id, 'https://example.com/hook', '{user.created}', '{}', 'paused', $2, $2, ''
@@ -115,12 +115,12 @@ var conflicts = []conflict{
 		w.Exec("UPDATE webhooks SET secret = 'damaged' WHERE id = $1", w.parts.webhook)
 		return attempt{}
 	}},
-	{"webhooks.deliveries.redeliver", "the event is no longer kept", nil, func(w *world) attempt {
+	{"webhooks.deliveries.redeliver", "the event is no longer available", nil, func(w *world) attempt {
 		at, _, delivery := w.deliver()
 		w.Exec("DELETE FROM published_events WHERE position = (SELECT position FROM webhook_deliveries WHERE id = $1)", delivery)
 		return attempt{at: at}
 	}},
-	{"webhooks.deliveries.redeliver", "the event is of a client that is no longer within the access", nil, func(w *world) attempt {
+	{"webhooks.deliveries.redeliver", "the webhook no longer has access to the client of the event", nil, func(w *world) attempt {
 		at, hook, _ := w.deliver()
 		w.Exec("UPDATE webhooks SET client_ids = ARRAY[gen_random_uuid()] WHERE id = $1", hook)
 		return attempt{at: at}
@@ -143,14 +143,14 @@ var conflicts = []conflict{
 // otherConflicts begin the messages of conflicts that no test of operations can provoke.
 var otherConflicts = []string{
 	// Of commands.
-	"a partner with this name already exists", "the partner is archived", "the partner is archived already",
+	"a partner with this name already exists", "the partner is archived", "the partner is already archived",
 	"clients of the partner were created meanwhile", "the partner is not archived",
-	"the key is revoked", "the key is one of the demonstration", "the key has expired: give it a new expiry",
-	"this email is already an admin of this partner", "the client is connected to another directory",
+	"the key is revoked", "the key belongs to the demonstration", "the key has expired; give it a new expiry",
+	"this email address already belongs to an admin of this partner", "the client is connected to another directory",
 	// Of a webhook that is handed over: TestTakeOverKeepsAccess.
 	"the webhook cannot keep the clients of its former key",
 	// Of a process without the side that delivers.
-	"this process of the service reaches no endpoints of webhooks",
+	"this process of the service does not call webhook endpoints",
 }
 
 // operation returns the operation with the ID.

@@ -139,7 +139,7 @@ func (a *API) assignFrameworkTo(
 	size, err := audienceSize(ctx, t, n.Audience)
 	if err == nil && size > domain.MaxAudience {
 		err = domain.ErrInvalid("audience",
-			fmt.Sprintf("has more than %d users; assign the framework to collections in turn", domain.MaxAudience))
+			fmt.Sprintf("has more than %d users; assign the framework to several collections instead", domain.MaxAudience))
 	}
 	if err != nil {
 		return nil, err

@@ -190,7 +190,7 @@ func (w *world) badBodies(t *testing.T, o op.Operation) {
 	for body, want := range map[string]domain.FieldError{
 		`{"unknown":1}`:               {Field: "unknown", Message: "is unknown"},
 		`{"unknown":{"deep":[1]}}`:    {Field: "unknown", Message: "is unknown"},
-		`{` + quoted + `:"a\u0000b"}`: {Field: first, Message: "must not hold a NUL"},
+		`{` + quoted + `:"a\u0000b"}`: {Field: first, Message: "must not contain a NUL"},
 	} {
 		r := w.Do(o.Meta().Method, pathOf(t, o, w.ids()), w.tenant.Key, body)
 		checkError(t, r, domain.InvalidRequest)

@@ -30,11 +30,11 @@ func (a *API) cancelSend(ctx context.Context, in *api.CancelSendInput) (*op.NoCo
 func errNotCancelled(s domain.ResultStatus) error {
 	switch s {
 	case domain.ResultScheduled: // not cancelled: it has a lease, or an attempt without a response
-		return domain.ErrConflict("", "the mail is being sent")
+		return domain.ErrConflict("", "the email is being sent")
 	case domain.ResultFailed:
-		return domain.ErrConflict("", "the mail failed: it will not be sent")
+		return domain.ErrConflict("", "the email failed and will not be sent")
 	}
-	return domain.ErrConflict("", "the mail was sent")
+	return domain.ErrConflict("", "the email was already sent")
 }
 
 func (a *API) cancelSends(ctx context.Context, in *api.CancelSendsInput) (*api.SendsCancelled, error) {
@@ -51,7 +51,7 @@ func (a *API) cancelSends(ctx context.Context, in *api.CancelSendsInput) (*api.S
 		for i, r := range results {
 			found[i], byID[r.ID] = r.ID, r
 		}
-		if err := rejectUnknown("result_ids", in.Body.ResultIDs, found, "is not a simulated mail of this client"); err != nil {
+		if err := rejectUnknown("result_ids", in.Body.ResultIDs, found, "is not a simulated email of this client"); err != nil {
 			return err
 		}
 		for _, id := range ids {

@@ -96,8 +96,8 @@ func (a *API) chooseTemplates(
 	for i, user := range users {
 		template, ok := domain.ChooseTemplate(options, targets[user])
 		if !ok {
-			return nil, domain.ErrInvalid("template_id", "is required, for there is no template in the language "+
-				string(targets[user].Language)+" of the categories that the client has enabled")
+			return nil, domain.ErrInvalid("template_id", "is required, because there is no template in the language "+
+				string(targets[user].Language)+" in the categories that the client has enabled")
 		}
 		results[i] = domain.Result{User: user, Template: template}
 	}

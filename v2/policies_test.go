@@ -120,7 +120,7 @@ func TestRemindersGoOutOnceADay(t *testing.T) {
 	if wait := refused.Header.Get("Retry-After"); wait != strconv.Itoa(12*60*60-60) || refused.Code() != domain.RateLimited {
 		t.Errorf("Retry-After %s: %s", wait, refused.Body)
 	}
-	if !strings.Contains(string(refused.Body), "were sent today already; the next can be sent tomorrow (UTC)") {
+	if !strings.Contains(string(refused.Body), "were already sent today; the next can be sent tomorrow (UTC)") {
 		t.Errorf("refused with %s", refused.Body)
 	}
 	s.Clock.Set(v2test.Noon.Add(12 * time.Hour))

@@ -89,9 +89,9 @@ func audienceOf(a *api.Audience, field string) (domain.Audience, error) {
 	} {
 		switch {
 		case a.Type == part.kind && part.empty:
-			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is required when type is " + string(part.kind)})
+			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is required if type is " + string(part.kind)})
 		case a.Type != part.kind && part.set:
-			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is taken only when type is " + string(part.kind)})
+			faults = append(faults, domain.FieldError{Field: field + "." + part.name, Message: "is allowed only if type is " + string(part.kind)})
 		}
 	}
 	return out, domain.ErrInvalidFields(faults)
@@ -115,7 +115,7 @@ func (a *API) assignTraining(ctx context.Context, req *api.AssignTrainingInput) 
 	var assigned domain.Assigned
 	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		if n.Course, err = a.db.Course(ctx, req.Body.CourseID); err != nil {
-			return asInvalidField(err, "course_id", "is not a course of the catalogue")
+			return asInvalidField(err, "course_id", "is not a course in the catalog")
 		}
 		assigned, err = a.assign(ctx, c, t, n, audience)
 		return err
@@ -148,7 +148,7 @@ func (a *API) assign(
 		return assigned, err
 	case size > domain.MaxAudience:
 		return assigned, domain.ErrInvalid("audience",
-			fmt.Sprintf("has more than %d users; assign the course to collections in turn", domain.MaxAudience))
+			fmt.Sprintf("has more than %d users; assign the course to several collections instead", domain.MaxAudience))
 	case size > domain.AssignAtOnce:
 		return t.AssignLater(ctx, c, n, audience)
 	}

@@ -72,8 +72,8 @@ func (a *API) requireKey() error {
 	if a.sealer != nil {
 		return nil
 	}
-	return domain.ErrConflict("", "the service has no encryption key to keep the secrets of webhooks with: whoever "+
-		"runs it makes one with partnerapi encryption-key, and gives it to serve and work by --encryption-key")
+	return domain.ErrConflict("", "the service has no encryption key for the secrets of webhooks; its operator creates one with "+
+		"partnerapi encryption-key and passes it to serve and work with --encryption-key")
 }
 
 // decryptSecrets returns the secrets that sign the subscription's events, the newest first. It returns Conflict if
@@ -91,7 +91,7 @@ func (a *API) decryptSecrets(ctx context.Context, h *outbox.Webhook) ([]string, 
 		plain, err := a.sealer.Open(sealed[i], domain.WebhookSecretContext(h.ID))
 		if err != nil {
 			e := domain.ErrConflict(h.ID.Noun(),
-				"the secret of this webhook cannot be decrypted with the service's encryption key: give it a new one")
+				"the secret of this webhook cannot be decrypted with the service's encryption key; rotate the secret")
 			e.Cause = err
 			return nil, e
 		}
@@ -103,7 +103,7 @@ func (a *API) decryptSecrets(ctx context.Context, h *outbox.Webhook) ([]string, 
 // checkEndpoint checks the URL of an endpoint (Endpoints.Check). It returns Conflict if a.endpoints is nil.
 func (a *API) checkEndpoint(ctx context.Context, url string) error {
 	if a.endpoints == nil {
-		return domain.ErrConflict("", "this process of the service reaches no endpoints of webhooks")
+		return domain.ErrConflict("", "this process of the service does not call webhook endpoints")
 	}
 	return a.endpoints.Check(ctx, url)
 }
@@ -138,7 +138,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 
 	if _, running := a.testing.LoadOrStore(h.ID, true); running {
 		return &domain.Error{
-			Code: domain.RateLimited, RetryAfter: retryTest, Message: "a test of this webhook is under way",
+			Code: domain.RateLimited, RetryAfter: retryTest, Message: "a test of this webhook is in progress",
 		}
 	}
 	defer a.testing.Delete(h.ID)

@@ -29,8 +29,8 @@ func (a *API) checkWebhookClients(ctx context.Context, key domain.KeyID, ids []d
 	if len(ids) == 0 {
 		covered, err := outbox.CoversKey(ctx, a.db, key)
 		if err == nil && !covered {
-			err = domain.ErrInvalid("client_ids", "must name at least one client: the API key that the webhook was "+
-				"created with reaches more clients than this one")
+			err = domain.ErrInvalid("client_ids", "must name at least one client, because the API key that the webhook was "+
+				"created with has access to more clients than this key")
 		}
 		return err
 	}
@@ -121,7 +121,7 @@ func (a *API) checkWebhookUpdate(ctx context.Context, h *outbox.Webhook, in *api
 			return err
 		}
 		if tooMany && !clients.Given {
-			return domain.ErrConflict(h.ID.Noun(), "the webhook cannot keep the clients of its former key, as a list has from 1 to 500: "+
+			return domain.ErrConflict(h.ID.Noun(), "the webhook cannot keep the clients of its former key, because a list has from 1 to 500; "+
 				"name the clients that it continues with in client_ids",
 				domain.FieldError{Field: "client_ids", Message: "must name the clients that the webhook continues with"})
 		}

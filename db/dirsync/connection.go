@@ -190,7 +190,7 @@ func notConnected(ctx context.Context, d *db.DB, client domain.ClientID) error {
 	if _, err := d.AnyTenant(ctx, client); err != nil {
 		return err
 	}
-	return domain.ErrConflict("directory", "the client is connected to another directory: disconnect that first")
+	return domain.ErrConflict("directory", "the client is connected to another directory; disconnect that first")
 }
 
 // showDirectory stores the provider in the client's visible field; nil for none.

@@ -122,7 +122,7 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 		return err
 	}
 	if n >= domain.MaxWebhooks {
-		return domain.ErrConflict(w.ID.Noun(), "the partner has 20 webhooks, which is as many as it may have")
+		return domain.ErrConflict(w.ID.Noun(), "the partner has reached its limit of 20 webhooks; delete one first")
 	}
 	return pg.Run(ctx, c, "insert a webhook", pg.SQL(`
 		INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status, created_at, updated_at, secret)

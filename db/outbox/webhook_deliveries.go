@@ -55,11 +55,11 @@ func (h *Webhook) Redeliver(ctx context.Context, c *db.Change, id domain.Deliver
 		return domain.Delivery{}, ErrKeyEnded(h.ID, s.End)
 	case h.Status != domain.WebhookActive:
 		return domain.Delivery{}, domain.ErrConflict(h.ID.Noun(),
-			"the webhook is "+string(h.Status)+": set its status to active before anything is delivered again")
+			"the webhook is "+string(h.Status)+"; set its status to active before you redeliver an event")
 	case !s.Kept:
-		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is no longer kept: events are kept for 30 days")
+		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is no longer available; events are kept for 30 days")
 	case !s.Wanted:
-		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the event is of a client that is no longer within the access of the webhook")
+		return domain.Delivery{}, domain.ErrConflict(id.Noun(), "the webhook no longer has access to the client of the event")
 	}
 	return h.requeue(ctx, c, id)
 }

@@ -113,7 +113,7 @@ func (d *DB) tooLong(ctx context.Context, err error) error {
 		return err
 	}
 	return &domain.Error{
-		Code: domain.Unavailable, Message: "the change took too long, and was undone; try again later",
+		Code: domain.Unavailable, Message: "the change took too long and was rolled back; try again later",
 		RetryAfter: retryUnavailable, Cause: errors.Join(errTooLong, err),
 	}
 }

@@ -304,7 +304,7 @@ func MaxFromTag(tag reflect.StructTag) int {
 }
 
 // TooManyItems returns the message for an array with more than maxItems items.
-func TooManyItems(maxItems int) string { return fmt.Sprintf("must hold at most %d items", maxItems) }
+func TooManyItems(maxItems int) string { return fmt.Sprintf("must contain at most %d items", maxItems) }
 
 const (
 	notNull       = "must not be null"
@@ -359,7 +359,7 @@ func checkObject(body []byte, f *Faults) bool {
 			return refuse(tooDeep)
 		}
 		if mayHoldNUL && token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
-			f.Add(fieldPath(dec.StackPointer()), "must not hold a NUL")
+			f.Add(fieldPath(dec.StackPointer()), "must not contain a NUL")
 		}
 		if dec.StackDepth() == 0 && dec.PeekKind() != 0 { // another value follows the object
 			return refuse("must be one JSON object and nothing after it")

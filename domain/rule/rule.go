@@ -288,7 +288,7 @@ func faultMessage(fault validator.FieldError, blankMessage string) string {
 		return "must be between " + strings.Replace(fault.Param(), " ", " and ", 1)
 	case "min":
 		if kind == reflect.Slice || kind == reflect.Map {
-			return "must hold at least " + fault.Param() + " items"
+			return "must contain at least " + fault.Param() + " items"
 		}
 		return "must be at least " + fault.Param()
 	case "max":
@@ -296,7 +296,7 @@ func faultMessage(fault validator.FieldError, blankMessage string) string {
 		case reflect.String:
 			return "must be at most " + fault.Param() + " characters"
 		case reflect.Slice:
-			return "must hold at most " + fault.Param() + " items"
+			return "must contain at most " + fault.Param() + " items"
 		}
 		return "must be at most " + fault.Param()
 	}
@@ -308,7 +308,7 @@ var textType = reflect.TypeFor[encoding.TextUnmarshaler]()
 // jsonTypeName returns a noun, in words for callers, for the JSON values of a Go type.
 func jsonTypeName(t reflect.Type) string {
 	if object, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
-		return "the id of a " + object.Noun()
+		return "the ID of a " + object.Noun()
 	}
 	if t == reflect.TypeFor[domain.Time]() || t == reflect.TypeFor[time.Time]() {
 		return "an RFC 3339 date-time, such as 2026-01-31T08:00:00Z"

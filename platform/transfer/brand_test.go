@@ -97,7 +97,7 @@ func TestBadBrands(t *testing.T) {
 		`'partner':#1,'sender_email':'x'`:                  "sender_email must be an email address",
 		`'partner':#1,'sender_email':'a@mail.example.com'`: "sender_email needs the domains that this service may send from: name them with --mail-domains",
 		`'partner':#1,'support_contact':'call us'`:         "support_contact must be an email address, a phone number such as +1 206 555 0100, or a URL that begins with https://",
-		`'partner':#1,'postal_line':'a\u000ab'`:            "postal_line must not hold control characters",
+		`'partner':#1,'postal_line':'a\u000ab'`:            "postal_line must not contain control characters",
 		`'partner':#1,'service':true`:                      "service is unknown",
 	} {
 		w.refuse(reason, brandLine(fields))

@@ -114,7 +114,7 @@ func TestTableFaults(t *testing.T) {
 		"line 12: collection_ids[0] must be a UUID, or col_ and 26 characters; collection_ids[1] must be a UUID, or col_ and 26 characters\n" +
 		"line 13: is longer than 1048576 bytes\n" + "line 14: has a quotation mark that is not closed: the lines from here to 15 were not read\n"
 	// first_name of line 2 has a line feed, which names must not have
-	want = "line 2: first_name must not hold control characters\n" + want
+	want = "line 2: first_name must not contain control characters\n" + want
 	if counts != "1 created, 0 updated, 0 unchanged, 10 refused" || refusals != want {
 		t.Errorf("%s\n%s\nwant\n%s", counts, refusals, want)
 	}

@@ -133,13 +133,13 @@ func TestBindBody(t *testing.T) {
 		`{"name":"n","NAME":"x"}`:                            "NAME: is unknown",
 		`{"name":"n","name":"n"}`:                            "name: must be given once",
 		`{"name":"n","a/b~c":1}`:                             "a/b~c: is unknown",
-		`{"name":"n\u0000"}`:                                 "name: must not hold a NUL",
-		`{"name":"n","inner":{"label":"\u0000"}}`:            "inner.label: must not hold a NUL",
+		`{"name":"n\u0000"}`:                                 "name: must not contain a NUL",
+		`{"name":"n","inner":{"label":"\u0000"}}`:            "inner.label: must not contain a NUL",
 		`{"name":"n","inner":{"label":"a","label":"b"}}`:     "inner.label: must be given once",
 		`{"name":"n","inner":{"label":"long"}}`:              "inner.label: must be at most 3 characters",
 		`{"name":"n","inners":[{"label":"a"},{"label":""}]}`: "inners[1].label: must not be blank",
 		`{"name":"n","inners":[{"label":"a","tones":["red","green"]}]}`:         "inners[0].tones[1]: must be one of red, blue",
-		`{"name":"n","inners":[{"label":"a"},{"label":"a"},{"label":"a"}]}`:     "inners: must hold at most 2 items",
+		`{"name":"n","inners":[{"label":"a"},{"label":"a"},{"label":"a"}]}`:     "inners: must contain at most 2 items",
 		`{"name":"n","inners":[{"label":"a"},7]}`:                               "inners[1]: must be an object",
 		`{"name":"n","inners":[null]}`:                                          "inners[0]: must not be null",
 		`{"name":"n","user_ids":[` + usr + `,` + usr + `,` + usr + `,"usr_x"]}`: "user_ids[3]: must be the id of a user",
@@ -173,7 +173,7 @@ func TestCoding(t *testing.T) {
 	r := request(clientID, "limit=x", `{"name":"n"}`)
 	r.Coding = "gzip"
 	err := domain.AsError(o.Input().Bind(o.New(), r))
-	if err.Code != domain.UnsupportedEncoding || err.Message != "Content-Encoding must not be gzip: send the body uncompressed" ||
+	if err.Code != domain.UnsupportedEncoding || err.Message != "Content-Encoding must not be gzip; send the body uncompressed" ||
 		len(err.Fields) != 1 || err.Fields[0].Field != "Content-Encoding" {
 		t.Errorf("got %v %+v", err, err.Fields)
 	}
@@ -228,7 +228,7 @@ func TestBrackets(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
-	const noList, noIndex = ": is not a list: write its name without brackets", "ids: must have nothing but a number in brackets, such as ids[0]"
+	const noList, noIndex = ": is not a list; write its name without brackets", "ids: must contain only a number in brackets, such as ids[0]"
 	for query, want := range map[string]string{
 		"limit[]=5": "limit" + noList, "limit[0]=5": "limit" + noList, "limit[max]=5&limit=5": "limit" + noList, "since[]=": "since" + noList,
 		"tint[]=red&draft[0]=true": "tint" + noList + "; draft" + noList,
@@ -289,8 +289,8 @@ func TestEveryFault(t *testing.T) {
 			"name: must be given once; inners[0].x: is unknown; inners[1].tones[0]: must be a string; " +
 			"inners[1].tones[1]: must not be null; inner.label: must be a string; inners[1].label: is required",
 		`{"name":"n","user_ids":[` + ids + `{"a":[1,2]}],"email":"a\u0000@b.example"}`: "limit: must be an integer; " +
-			"email: must not hold a NUL; " +
-			"user_ids: must hold at most 4 items",
+			"email: must not contain a NUL; " +
+			"user_ids: must contain at most 4 items",
 		`{"name":`: "limit: must be an integer; body: must be valid JSON in UTF-8",
 	} {
 		_, faults := run(o, request(clientID, "limit=x", body))
@@ -318,7 +318,7 @@ func TestNoBody(t *testing.T) {
 	o := declared[withQuery]("POST", "/o")
 	for _, body := range []string{"{}", " ", "x"} {
 		_, faults := run(o, request("", "limit=0", body))
-		if got := strings.Join(faults, "; "); got != "body: must be empty: this operation takes none; limit: must be between 1 and 500" {
+		if got := strings.Join(faults, "; "); got != "body: must be empty; this operation takes no body; limit: must be between 1 and 500" {
 			t.Errorf("%q is refused as %q", body, got)
 		}
 		r := request("", "", body)
@@ -366,8 +366,8 @@ func TestClean(t *testing.T) {
 	}
 
 	for body, want := range map[string]string{
-		`{"name":" a\tb "}`:                                "name: must not hold control characters",
-		`{"name":"\u200b","nick":"\u0001"}`:                "name: must have a visible character; nick: must not hold control characters",
+		`{"name":" a\tb "}`:                                "name: must not contain control characters",
+		`{"name":"\u200b","nick":"\u0001"}`:                "name: must have a visible character; nick: must not contain control characters",
 		`{"name":"a","email":"a b@c.example"}`:             "email: must be an email address",
 		`{"name":"a","manager":"a\u200b@c.example"}`:       "manager: must be an email address",
 		`{"name":"a","manager":null,"nick":"  abcde    "}`: "",

@@ -21,7 +21,7 @@ const contentEncoding = "Content-Encoding"
 
 // ErrEncoded returns the error for a body with a content coding, such as gzip.
 func ErrEncoded(coding string) error {
-	message := "must not be " + coding + ": send the body uncompressed"
+	message := "must not be " + coding + "; send the body uncompressed"
 	return &domain.Error{
 		Code: domain.UnsupportedEncoding, Message: contentEncoding + " " + message,
 		Fields: []domain.FieldError{{Field: contentEncoding, Message: message}},
@@ -41,7 +41,7 @@ func (in *Input) bindBody(v reflect.Value, r Request, f *rule.Faults) {
 		}}
 		reader.Read(body, v.FieldByIndex(in.body).Addr().Interface(), f)
 	case len(r.Body) > 0 && !r.Lenient:
-		f.Add(rule.Whole, "must be empty: this operation takes none")
+		f.Add(rule.Whole, "must be empty; this operation takes no body")
 	}
 }
 

@@ -161,7 +161,7 @@ func Authorize(ctx context.Context, m *Meta) error {
 		return domain.ErrForbidden("this operation needs a key with access to all clients")
 	}
 	if m.Scope == domain.Write && ctx.Value(readOnlyKey{}) != nil {
-		return domain.ErrForbidden("only reads are allowed here: the session or the server is read-only")
+		return domain.ErrForbidden("only read operations are allowed; the session or the server is read-only")
 	}
 	return nil
 }

@@ -90,9 +90,9 @@ func (b bracket) isIndex() bool { return strings.Trim(b.inside, "0123456789") ==
 func (p Param) bracketFault(names []bracket) string {
 	switch {
 	case len(names) > 0 && !p.isList:
-		return "is not a list: write its name without brackets"
+		return "is not a list; write its name without brackets"
 	case slices.ContainsFunc(names, func(b bracket) bool { return !b.isIndex() }):
-		return "must have nothing but a number in brackets, such as " + p.Name + "[0]"
+		return "must contain only a number in brackets, such as " + p.Name + "[0]"
 	}
 	return ""
 }

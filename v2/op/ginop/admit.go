@@ -94,7 +94,7 @@ func addressOf(c *gin.Context) string {
 }
 
 // noValidKey names, in a refusal, the requests that count against an address.
-const noValidKey = "without a valid key from this address"
+const noValidKey = "without a valid key from this IP address"
 
 // chargeUnauthenticated counts a request without a valid key against its address, unless counted is true. It returns
 // the error of the answer: err, or RateLimited if the address's budget is used up.
@@ -118,6 +118,6 @@ func checkNetwork(caller *domain.Caller, c *gin.Context) error {
 		return nil
 	}
 	return &domain.Error{
-		Code: domain.Unauthorized, Message: "this API key may not be used from the address " + addressOf(c),
+		Code: domain.Unauthorized, Message: "this API key cannot be used from the IP address " + addressOf(c),
 	}
 }

@@ -92,7 +92,7 @@ func (k *Keys) Caller(ctx context.Context, key string, admit func() error) (*dom
 	if k.ForeignCell != nil {
 		if cell := k.ForeignCell(key, d[:]); cell != "" {
 			err := &domain.Error{
-				Code: domain.Misdirected, Cell: cell, Message: "this API key is not of this cell of the service, but of cell " + cell,
+				Code: domain.Misdirected, Cell: cell, Message: "this API key belongs to another cell of the service: " + cell,
 			}
 			if k.MovedAway != nil && k.MovedAway(d[:]) {
 				err.Cause = errKeyMoved

@@ -24,18 +24,18 @@ const largeBody = 64 << 10
 // acquireForKey acquires n bytes of the key's share.
 func (t *turn) acquireForKey(ctx context.Context, n int64) error {
 	return t.keep(t.edge.bodies.keys.acquire(ctx, t.caller.Key, n, turnTimeout,
-		busy("the bodies of requests with this key have more than 16 MiB")))
+		busy("the bodies of concurrent requests with this key exceed 16 MiB; try again in a moment")))
 }
 
 // acquireForOthers acquires n bytes of the partner's and the process's shares.
 func (t *turn) acquireForOthers(ctx context.Context, n int64) error {
 	err := t.keep(t.edge.bodies.partners.acquire(ctx, t.caller.Partner, n, turnTimeout,
-		busy("the bodies of requests with keys of this partner have more than 64 MiB")))
+		busy("the bodies of concurrent requests with keys of this partner exceed 64 MiB; try again in a moment")))
 	if err != nil {
 		return err
 	}
 	return t.keep(acquire(ctx, t.edge.bodies.all, n, turnTimeout,
-		overloaded("too many bodies are under way; try again in a moment")))
+		overloaded("the bodies of concurrent requests are too large in total; try again in a moment")))
 }
 
 // receiveBounded reads a body of the declared length; -1 if none is declared. A body over op.MaxBody is

@@ -109,7 +109,7 @@ func (b budget) refusal(what string) *domain.Error {
 	wait := max(b.left, time.Nanosecond) // 0 would mean that there is no Retry-After
 	return &domain.Error{
 		Code: domain.RateLimited, RetryAfter: wait,
-		Message: "more than " + strconv.FormatInt(b.limit, 10) + " requests a minute " + what,
+		Message: "more than " + strconv.FormatInt(b.limit, 10) + " requests a minute " + what + "; retry after the time in Retry-After",
 	}
 }
 

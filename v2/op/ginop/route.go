@@ -62,7 +62,7 @@ func (s *Surface) refuseMethods(set *op.Set, release op.Release) {
 	for path, allowed := range served {
 		slices.Sort(allowed)
 		refusal := &domain.Error{
-			Code: domain.MethodNotAllowed, Message: "no release has this method here; the path has " + strings.Join(allowed, ", "),
+			Code: domain.MethodNotAllowed, Message: "no release has this method on this path; the path supports " + strings.Join(allowed, ", "),
 		}
 		for _, method := range methods {
 			if !slices.Contains(declared[path], method) {
@@ -146,7 +146,7 @@ func Decode(c *gin.Context, described *op.Input, in any, lenient bool) (any, []b
 		var err error
 		if r.Query, err = url.ParseQuery(c.Request.URL.RawQuery); err != nil {
 			return nil, nil, domain.ErrInvalid("query",
-				"is not well-formed: each % must begin an escape, and & must part the parameters")
+				"is not well-formed; each % must begin an escape, and & must separate the parameters")
 		}
 	}
 	t := turnOf(c)

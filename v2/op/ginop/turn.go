@@ -78,12 +78,12 @@ func (t *turn) enter(c *gin.Context) error {
 	}
 	ctx, p := c.Request.Context(), t.edge.progress // the context's time limit began when the body was read
 	err := t.keep(p.keys.acquire(ctx, t.caller.Key, 1, turnTimeout,
-		busy("more than 16 requests with this key are in progress")))
+		busy("more than 16 requests with this key are in progress; try again in a moment")))
 	if err != nil {
 		return err
 	}
 	err = t.keep(p.partners.acquire(ctx, t.caller.Partner, 1, 0,
-		busy("more than 128 requests with keys of this partner are in progress")))
+		busy("more than 128 requests with keys of this partner are in progress; try again in a moment")))
 	if err != nil {
 		return err
 	}

@@ -196,12 +196,12 @@ var failures = []Failure{
 	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body is larger than 1 MiB.",
 		"the body is larger than 1 MiB", nil},
 	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names a coding such as " +
-		"gzip. Send the body uncompressed.", "Content-Encoding must not be gzip: send the body uncompressed",
-		[]domain.FieldError{{Field: "Content-Encoding", Message: "must not be gzip: send the body uncompressed"}}},
+		"gzip. Send the body uncompressed.", "Content-Encoding must not be gzip; send the body uncompressed",
+		[]domain.FieldError{{Field: "Content-Encoding", Message: "must not be gzip; send the body uncompressed"}}},
 	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit or the limit of the operation is reached. " +
-		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key", nil},
+		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key; retry after the time in Retry-After", nil},
 	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log contains the request ID.",
-		"something went wrong on our side; try again, and give us the request id if it persists", nil},
+		"something went wrong on our side; try again, and report the request ID if the problem persists", nil},
 	{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot reach its database. " +
 		"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},
 }
