@@ -140,8 +140,8 @@ func (e *Endpoints) Check(ctx context.Context, address string) error {
 
 // errHost is the error for a host that does not resolve and also for a host with a private address, so that a caller
 // cannot learn which names of the internal network exist.
-var errHost = domain.ErrInvalid("url", "names a host that does not resolve to public IP addresses only: "+
-	"check its spelling; events are not delivered to private, local and otherwise special addresses")
+var errHost = domain.ErrInvalid("url", "has a host that does not resolve only to public IP addresses; check "+
+	"its spelling; events are not delivered to private, local and other special addresses")
 
 // isSpecial reports whether an address is private, local or otherwise special (package egress).
 func isSpecial(address netip.Addr) bool { return egress.Check(address) != nil }
@@ -258,9 +258,9 @@ func describeFailure(ctx context.Context, err error) string {
 	case errors.Is(err, egress.ErrSpecial):
 		return egress.ErrSpecial.Error()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), os.IsTimeout(err):
-		return fmt.Sprintf("no whole answer within %v", domain.WebhookDeadline)
+		return fmt.Sprintf("no complete response within %v", domain.WebhookDeadline)
 	case ctx.Err() != nil:
-		return "the try was cut short"
+		return "the attempt was interrupted"
 	case errors.As(err, &lookup):
 		return "the host does not resolve"
 	case errors.As(err, &certificate):
@@ -268,9 +268,9 @@ func describeFailure(ctx context.Context, err error) string {
 	}
 	var connection *net.OpError
 	if errors.As(err, &connection) { // the text of connection contains the address
-		return "no connection, or it ended: " + connection.Err.Error()
+		return "no connection, or the connection ended: " + connection.Err.Error()
 	}
-	return "no answer: " + err.Error()
+	return "no response: " + err.Error()
 }
 
 // control is egress.Control, but also refuses ports that allowedPort does not allow.
@@ -298,7 +298,7 @@ func parseURL(text string) (*url.URL, error) {
 	host := u.Hostname()
 	if !strings.Contains(host, ":") {
 		if host, err = idna.Lookup.ToASCII(strings.TrimSuffix(host, ".")); err != nil {
-			return nil, errors.New("has a host that is no domain name")
+			return nil, errors.New("has a host that is not a domain name")
 		}
 	} else {
 		host = "[" + host + "]" // an IPv6 address

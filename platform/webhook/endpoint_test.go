@@ -299,7 +299,7 @@ func TestAnswers(t *testing.T) {
 		status int
 		text   string
 	}{
-		"/long": {200, long[:domain.MaxTryResponse]}, "/redirect": {307, ""}, "/binary": {200, "a\uFFFDb\uFFFDc"}, "/headers": {0, "no answer"},
+		"/long": {200, long[:domain.MaxTryResponse]}, "/redirect": {307, ""}, "/binary": {200, "a\uFFFDb\uFFFDc"}, "/headers": {0, "no response"},
 		"/broken": {200, "half"}, "/wait": {503, ""}, "/gone": {410, ""}, "/hang up": {0, "no"},
 	} {
 		a := e.Post(t.Context(), webhook.Message{URL: s.URL + strings.ReplaceAll(path, " ", "%20"), ID: "evt_1", Secrets: []string{secret}})
@@ -387,7 +387,7 @@ func TestWithin(t *testing.T) {
 			try := e.Send(ctx, "https://example.com/", "evt_1", []string{secret}, []byte("{}"))
 			took := time.Since(began)
 			if try.StatusCode != c.status || took != c.took || try.DurationMS != took.Milliseconds() ||
-				(try.Response == "the try was cut short") != (name == "cut short") {
+				(try.Response == "the attempt was interrupted") != (name == "cut short") {
 				t.Errorf("%s: %+v after %v", name, try, took)
 			}
 			e.Close()
