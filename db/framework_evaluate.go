@@ -324,15 +324,15 @@ var measureWords = map[domain.Measure]string{
 	domain.RoleTraining:     "%d of %d users in non-standard roles completed the course of their role within a year",
 	domain.NothingOverdue:   "%d of %d users had nothing overdue",
 	domain.SimulationReach:  "%d of %d users received a simulation within 90 days",
-	domain.ClickRate:        "%d of %d simulated mails of the last 90 days led to a click",
-	domain.ReportRate:       "%d of %d simulated mails of the last 90 days led to a report",
+	domain.ClickRate:        "%d of %d simulated emails of the last 90 days led to a click",
+	domain.ReportRate:       "%d of %d simulated emails of the last 90 days led to a report",
 	domain.FailureFollowUp:  "%d of %d users who failed a simulation completed a course within 30 days",
-	domain.PoliciesSigned:   "%d of %d users signed the current version of every policy that asks them",
+	domain.PoliciesSigned:   "%d of %d users signed the current version of every policy that they must sign",
 	domain.PoliciesReviewed: "%d of %d policies had a review within a year",
 }
 
 // singular changes the text of a measure to the singular.
-var singular = strings.NewReplacer(" users", " user", " mails", " mail", " policies", " policy")
+var singular = strings.NewReplacer(" users", " user", " emails", " email", " policies", " policy")
 
 // detail returns a measure's text. part and whole are its numerator and denominator: both are nil for an empty audience,
 // and whole for compliance reports.
@@ -341,9 +341,9 @@ func detail(m domain.Measure, part, whole *int) string {
 	case part == nil:
 		return "0 users in the audience"
 	case m == domain.ComplianceReports && *part == 1:
-		return "1 compliance report made within 90 days"
+		return "1 compliance report generated within 90 days"
 	case whole == nil:
-		return fmt.Sprintf("%d compliance reports made within 90 days", *part)
+		return fmt.Sprintf("%d compliance reports generated within 90 days", *part)
 	}
 	words, ok := measureWords[m]
 	if !ok { // a later release evaluated the measure

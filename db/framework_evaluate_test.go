@@ -87,7 +87,7 @@ func TestEvaluateInAChange(t *testing.T) {
 	w.Must(<-second)
 
 	all := w.evaluations(client)
-	if got := all[ids[0]]; !got.At.Equal(noon) || said(got, "R1") != "1 compliance report made within 90 days; 1; true" {
+	if got := all[ids[0]]; !got.At.Equal(noon) || said(got, "R1") != "1 compliance report generated within 90 days; 1; true" {
 		t.Errorf("%+v", got)
 	}
 	if got := all[ids[1]]; !got.At.Equal(noon.Add(time.Second)) {

@@ -76,16 +76,16 @@ var rules = []struct {
 		e.mail(e.user(nil), daysAgo(90, 0), nil)
 		e.mail(e.user(nil), daysAgo(90, time.Microsecond), nil)
 	}},
-	{"no mails", "P2", "0 of 0 simulated mails of the last 90 days led to a click; 0; true", func(e *evaluatedRows) { e.user(nil) }},
-	{"the click rate at the target", "P2", "1 of 20 simulated mails of the last 90 days led to a click; 5; true",
+	{"no mails", "P2", "0 of 0 simulated emails of the last 90 days led to a click; 0; true", func(e *evaluatedRows) { e.user(nil) }},
+	{"the click rate at the target", "P2", "1 of 20 simulated emails of the last 90 days led to a click; 5; true",
 		func(e *evaluatedRows) { e.mailed(20, 1) }},
-	{"judged before it is rounded", "P2", "8 of 159 simulated mails of the last 90 days led to a click; 5; false",
+	{"judged before it is rounded", "P2", "8 of 159 simulated emails of the last 90 days led to a click; 5; false",
 		func(e *evaluatedRows) { e.mailed(159, 8) }},
-	{"half away from zero", "P2", "1 of 16 simulated mails of the last 90 days led to a click; 6.3; false",
+	{"half away from zero", "P2", "1 of 16 simulated emails of the last 90 days led to a click; 6.3; false",
 		func(e *evaluatedRows) { e.mailed(16, 1) }},
-	{"nothing to report", "P3", "0 of 0 simulated mails of the last 90 days led to a report; null; false",
+	{"nothing to report", "P3", "0 of 0 simulated emails of the last 90 days led to a report; null; false",
 		func(e *evaluatedRows) { e.user(nil) }},
-	{"reported", "P3", "1 of 5 simulated mails of the last 90 days led to a report; 20; true", func(e *evaluatedRows) {
+	{"reported", "P3", "1 of 5 simulated emails of the last 90 days led to a report; 20; true", func(e *evaluatedRows) {
 		e.mailed(4, 0)
 		e.mail(e.user(nil), noon, row{"reported": true})
 	}},
@@ -104,7 +104,7 @@ var rules = []struct {
 			e.round(user, forNobody, at.trained)
 		}
 	}},
-	{"signed", "A1", "1 of 4 users signed the current version of every policy that asks them; 25; false", func(e *evaluatedRows) {
+	{"signed", "A1", "1 of 4 users signed the current version of every policy that they must sign; 25; false", func(e *evaluatedRows) {
 		p := e.policy(nil)
 		e.sign(e.user(nil), p, 2, daysAgo(365, -time.Microsecond))
 		e.sign(e.user(nil), p, 2, daysAgo(365, 0))
@@ -118,13 +118,13 @@ var rules = []struct {
 		e.policy(row{"reviewed_at": daysAgo(365, time.Microsecond)})
 		e.policy(row{"archived_at": noon})
 	}},
-	{"no report", "R1", "0 compliance reports made within 90 days; 0; false", func(e *evaluatedRows) {
+	{"no report", "R1", "0 compliance reports generated within 90 days; 0; false", func(e *evaluatedRows) {
 		e.user(nil)
 		e.report("compliance", "ready", daysAgo(90, time.Microsecond))
 		e.report("compliance", "pending", noon)
 		e.report("policy", "ready", noon)
 	}},
-	{"a report", "R1", "1 compliance report made within 90 days; 1; true", func(e *evaluatedRows) {
+	{"a report", "R1", "1 compliance report generated within 90 days; 1; true", func(e *evaluatedRows) {
 		e.user(nil)
 		e.report("compliance", "ready", daysAgo(90, 0))
 	}},

@@ -62,7 +62,7 @@ var Measures = []MeasureSpec{
 	{FailureFollowUp, "Failed simulations followed by a course within 30 days", PhishingModule, 90, false},
 	{PoliciesSigned, "Users who signed the current policies", PoliciesModule, 100, false},
 	{PoliciesReviewed, "Policies reviewed within a year", PoliciesModule, 100, false},
-	{ComplianceReports, "Compliance reports made within 90 days", ReportingModule, 1, false},
+	{ComplianceReports, "Compliance reports generated within 90 days", ReportingModule, 1, false},
 }
 
 // Framework is a framework of the catalogue, which all clients share. Its courses are in the database.

@@ -42,12 +42,12 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	day, deadline := a.Sunset.UTC().Format(layout), "before that day"
 	n := domain.Notice{
 		Subject: "Version 1 of the API ends on " + day, Action: "Read how to move to version 2", Path: "/docs/guide/moving-from-v1",
-		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). From then on its requests can be answered 410 Gone.", day)},
+		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). After that, requests to version 1 may fail with 410 Gone.", day)},
 	}
 	if !now.Before(a.Sunset) {
 		deadline = "now"
 		n.Subject = "Version 1 of the API was to end on " + day
-		n.Paragraphs[0] = n.Subject + " (UTC). From now on its requests can be answered 410 Gone at any time."
+		n.Paragraphs[0] = n.Subject + " (UTC). Requests to version 1 may now fail with 410 Gone at any time."
 	}
 	switch kind {
 	case PostponeMail:
@@ -60,8 +60,8 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	if len(keys) == 0 {
 		return n
 	}
-	n.Paragraphs = append(n.Paragraphs, "API keys of yours have called version 1 in the last 30 days. Please move what they are used for to version 2 "+deadline+".")
-	n.PointsHeading = "These keys called version 1, with what to call instead:"
+	n.Paragraphs = append(n.Paragraphs, "Your API keys have called version 1 in the last 30 days. Please move the programs that use them to version 2 "+deadline+".")
+	n.PointsHeading = "Calls to version 1 by these keys, and what to call instead:"
 	for _, k := range keys[:min(len(keys), maxMailKeys)] {
 		n.Points = append(n.Points, keyPoints(k, guides)...)
 	}
@@ -69,7 +69,7 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 		n.Points = append(n.Points, fmt.Sprintf("%d more keys", more))
 	}
 	n.After = []string{
-		"GET /v1/usage, called with a key, lists all of its calls by day. What each operation of version 1 is in version 2: " + domain.PublicURL + "/docs/migrating",
+		"GET /v1/usage lists all calls of an API key by day. The migration guide says what each operation of version 1 is in version 2: " + domain.PublicURL + "/docs/migrating",
 	}
 	return n
 }
