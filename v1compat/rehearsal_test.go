@@ -72,7 +72,7 @@ func TestRehearsalOnceADay(t *testing.T) {
 		t.Helper()
 		got := s.rehearse(tenant.Key, 1)
 		envelope(t, "too soon", got, http.StatusTooManyRequests, domain.RateLimited,
-			"this key had a rehearsal within the last 24 hours; the next one can begin at 2026-06-16T12:00:00Z")
+			"this key had a rehearsal within the last 24 hours; the next one can start at 2026-06-16T12:00:00Z")
 		if header := got.Header.Get("Retry-After"); header != retry {
 			t.Errorf("Retry-After is %q", header)
 		}

@@ -51,7 +51,7 @@ func (s *Store) tooSoon(ctx context.Context, key domain.KeyID, now time.Time) er
 	next := last.Add(RehearsalEvery)
 	return &domain.Error{
 		Code: domain.RateLimited, RetryAfter: max(next.Sub(now), time.Second), // 0 would send no header
-		Message: "this key had a rehearsal within the last 24 hours; the next one can begin at " + next.UTC().Format(time.RFC3339),
+		Message: "this key had a rehearsal within the last 24 hours; the next one can start at " + next.UTC().Format(time.RFC3339),
 	}
 }
 
