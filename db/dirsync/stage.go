@@ -293,7 +293,7 @@ func guard(ctx context.Context, c *db.Change, client domain.ClientID) (refusal s
 	if n.WithoutEmail > 0 {
 		reason = fmt.Sprintf(" (%d of them only because their accounts have no email address or no mailbox)", n.WithoutEmail)
 	}
-	return fmt.Sprintf("the run would deactivate %d of the directory's %d active users%s, so nothing was changed: "+
-		"check the directory and what of it is synced; if this is meant, run \"partnerapi directory run %s --force\"",
+	return fmt.Sprintf("the run would deactivate %d of the directory's %d active users%s, so nothing was changed; "+
+		"check the directory and which part of it is synced. If this is intended, run \"partnerapi directory run %s --force\"",
 		n.Leaving, n.Users, reason, client), nil
 }

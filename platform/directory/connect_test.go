@@ -314,7 +314,7 @@ func TestHanging(t *testing.T) {
 		}
 		begin := time.Now()
 		_, err = read(t.Context(), s, "")
-		if err == nil || !strings.Contains(err.Error(), "did not answer within 30s (tried 5 times)") {
+		if err == nil || !strings.Contains(err.Error(), "did not respond within 30s (tried 5 times)") {
 			t.Errorf("%v", err)
 		}
 		if took := time.Since(begin); h.requests != 5 || took != 5*30*time.Second+15*time.Second {
@@ -392,11 +392,11 @@ func TestRefusals(t *testing.T) {
 		words    []string
 	}{
 		{domain.Microsoft, directorytest.Failing("/users/delta", 403, 1), []string{"User.Read.All", "GroupMember.Read.All", "Directory.Read.All", "consent"}},
-		{domain.Microsoft, directorytest.Failing("/users/delta", 400, 1), []string{"refuses the request", "400", "It fails."}},
+		{domain.Microsoft, directorytest.Failing("/users/delta", 400, 1), []string{"rejected the request", "400", "It fails."}},
 		{domain.Microsoft, directorytest.Failing("/manager", 403, 1), []string{"User.Read.All", "403"}},
 		{domain.Google, reason("forbidden"), []string{"admin@example.com", "administrator", "admin.directory.user.readonly", "domain-wide delegation", "1234567890"}},
 		{domain.Google, reason("accessNotConfigured"), []string{"Admin SDK API"}},
-		{domain.Google, directorytest.Failing("/users", 400, 1), []string{"refuses the request", "400"}},
+		{domain.Google, directorytest.Failing("/users", 400, 1), []string{"rejected the request", "400"}},
 		{domain.Google, directorytest.Failing("/users", 404, 1), []string{"no such domain"}},
 		{domain.Google, directorytest.Fault{Path: "token", Status: 401, Body: `{"error": "unauthorized_client", "error_description": "Client is unauthorized"}`},
 			[]string{"domain-wide delegation", "1234567890", "admin.directory.user.readonly"}},

@@ -119,7 +119,7 @@ func (s *session) sendWithRetries(ctx context.Context, send func(context.Context
 
 		switch {
 		case r.kind == throttled && waited > patience:
-			return &Temporary{fmt.Errorf("%w, for longer than %v: try again later", r.err, patience)}
+			return &Temporary{fmt.Errorf("%w for longer than %v; try again later", r.err, patience)}
 		case r.kind == failed && failures[failed] >= maxFailures:
 			return &Temporary{fmt.Errorf("%w (tried %d times)", r.err, maxFailures)}
 		case r.kind == malformed && failures[malformed] >= maxMalformed:
@@ -167,7 +167,7 @@ func call[T any](
 			default:
 				decoded = *new(T) // a malformed answer before may have set fields
 				if err := json.Unmarshal(a.body, &decoded); err != nil {
-					return s.malformedError("answers with %s that can't be read: %w", what, err)
+					return s.malformedError("returned %s that can't be read: %w", what, err)
 				}
 				return check(decoded)
 			}
@@ -195,12 +195,12 @@ func (s *session) exchange(client *http.Client, req *http.Request) (answer, erro
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
 		return a, s.throttledError(domain.RetryAfter(a.header.Get("Retry-After"), s.clock.Now()))
 	case a.status == http.StatusRequestTimeout || a.status >= 500:
-		return a, s.failedError("fails with the status %d", a.status)
+		return a, s.failedError("failed with status %d", a.status)
 	case len(body) > maxAnswer:
-		return a, fmt.Errorf("%s answers with more than %d MiB", s.vendor, maxAnswer>>20)
+		return a, fmt.Errorf("%s returned more than %d MiB", s.vendor, maxAnswer>>20)
 	case a.status/100 == 2 && !isObject(body):
-		return a, s.malformedError("answers with something else than JSON: is there a proxy or a page to log in between, " +
-			"or the address of another service?")
+		return a, s.malformedError("returned something other than JSON; check for a proxy or a login page in between, " +
+			"or the address of another service")
 	}
 	return a, nil
 }
@@ -221,15 +221,15 @@ func (s *session) connectionError(err error) error {
 		return fmt.Errorf("%s %w", s.vendor, err)
 	}
 	if errors.Is(err, egress.ErrSpecial) {
-		return errorf(s.vendor, "gives no token at the token_uri of the credentials file: %w", egress.ErrSpecial)
+		return errorf(s.vendor, "issued no token at the token_uri of the credentials file: %w", egress.ErrSpecial)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return s.failedError("did not answer within %v", answerWithin)
+		return s.failedError("did not respond within %v", answerWithin)
 	}
-	return s.failedError("can't be reached, or broke off: %w", err)
+	return s.failedError("can't be reached, or broke off the connection: %w", err)
 }
 
-var errRedirect = errors.New("redirects to another host, which is not followed")
+var errRedirect = errors.New("redirects to another host, which the service does not follow")
 
 // sameHost is a CheckRedirect function that allows up to four redirects, and only to the host and scheme of the first
 // request, so that tokens are not sent to other hosts.
@@ -291,9 +291,9 @@ func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 		_ = json.Unmarshal(refused.Body, &response) // if it is not JSON, response stays empty
 		return nil, s.tokenError(response.Code, response.Description)
 	case err != nil:
-		return nil, s.malformedError("answers the request for a token with something else")
+		return nil, s.malformedError("returned something other than a token")
 	case token.AccessToken == "":
-		return nil, s.malformedError("answers the request for a token without one")
+		return nil, s.malformedError("returned no token")
 	}
 	s.token.Store(token)
 	return token, nil

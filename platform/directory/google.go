@@ -33,7 +33,7 @@ type google struct {
 // address for tokens must be public, unless the endpoint is another than Google's own.
 func (c connector) newGoogle(settings GoogleSettings, credentials []byte) (Source, error) {
 	if !strings.Contains(settings.Admin, "@") {
-		return nil, errorf("Google", "needs the address of an administrator whom the service account acts for")
+		return nil, errorf("Google", "requires the email address of an administrator for whom the service account acts")
 	}
 	if err := CheckEndpoint(c.endpoints.google()); err != nil {
 		return nil, fmt.Errorf("the address of Google: %w", err)
@@ -99,11 +99,11 @@ func (g *google) readPage(ctx context.Context, token string) (Page, error) {
 	answer, err := call(ctx, g.session, address, nil, nil /* GET */, "accounts", func(l userList) error {
 		switch {
 		case l.Kind != "admin#directory#users":
-			return g.malformedError("answers with a page that is no list of users (kind)")
+			return g.malformedError("returned a page that is not a list of users (kind)")
 		case l.Next != "" && l.Next == token:
-			return g.malformedError("answers with a page whose next one is itself")
+			return g.malformedError("returned a page that links to itself as the next page")
 		case slices.ContainsFunc(l.Users, func(a googleAccount) bool { return a.ID == "" }):
-			return g.malformedError("answers with an account that has no id")
+			return g.malformedError("returned an account without an ID")
 		}
 		return nil
 	})
@@ -146,15 +146,15 @@ func (g *google) requestError(a answer) error {
 	case a.status == http.StatusGone || location == "pageToken" || strings.Contains(response.Error.Message, "pageToken"):
 		return ErrStartOver
 	case reason == "accessNotConfigured":
-		return errorf("Google", "shows no users: enable the Admin SDK API in the project of the service account (%s)",
+		return errorf("Google", "does not allow reading users; enable the Admin SDK API in the project of the service account (%s)",
 			detail)
 	case a.status == http.StatusForbidden, a.status == http.StatusUnauthorized:
-		return errorf("Google", "shows no users: %s must be an administrator who may read users, and the client %s be "+
-			"granted %s by domain-wide delegation (%s)", g.admin, g.clientID, googleScope, detail)
+		return errorf("Google", "does not allow reading users; %s must be an administrator who may read users, and the client %s must "+
+			"be granted %s by domain-wide delegation (%s)", g.admin, g.clientID, googleScope, detail)
 	case a.status == http.StatusNotFound:
-		return errorf("Google", "knows no such domain or customer (%s)", detail)
+		return errorf("Google", "found no such domain or customer (%s)", detail)
 	}
-	return errorf("Google", "refuses the request (%s)", detail)
+	return errorf("Google", "rejected the request (%s)", detail)
 }
 
 // tokenError returns the error of a refused request for a token. Its text says what to do.
@@ -162,11 +162,11 @@ func (g *google) tokenError(code, description string) error {
 	detail := g.quote(code, description)
 	switch code {
 	case "unauthorized_client", "access_denied":
-		return errorf("Google", "gives no token: grant the client %s the scope %s by domain-wide delegation, in the admin "+
+		return errorf("Google", "issued no token; grant the client %s the scope %s by domain-wide delegation, in the admin "+
 			"console under API controls (%s)", g.clientID, googleScope, detail)
 	case "invalid_grant":
-		return errorf("Google", "gives no token: check that %s is a user, that the key of the service account was not "+
-			"deleted, and this machine's clock (%s)", g.admin, detail)
+		return errorf("Google", "issued no token; check that %s is a user, that the key of the service account was not "+
+			"deleted, and the clock of this machine (%s)", g.admin, detail)
 	}
-	return errorf("Google", "gives no token: check the service account (%s)", detail)
+	return errorf("Google", "issued no token; check the service account (%s)", detail)
 }

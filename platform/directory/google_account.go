@@ -28,22 +28,22 @@ type serviceAccount struct {
 // quotes nothing of the file but its type.
 func readServiceAccount(text []byte, checkToken func(string) error) (a serviceAccount, err error) {
 	if json.Unmarshal(text, &a) != nil {
-		return a, errors.New("the credentials file is not JSON: take the key file of a service account as Google hands " +
-			"it out (IAM, service accounts, keys, JSON)")
+		return a, errors.New("the credentials file is not JSON; use the key file of a service account as downloaded from " +
+			"Google (IAM, service accounts, keys, JSON)")
 	}
 	switch {
 	case a.Type != "service_account":
-		return a, fmt.Errorf("the credentials file is of type %.40q and not service_account: make a JSON key for a service "+
+		return a, fmt.Errorf("the credentials file is of type %.40q and not service_account; create a JSON key for a service "+
 			"account, not for an OAuth client", a.Type)
 	case a.ClientEmail == "":
-		return a, errors.New("the credentials file has no client_email: download the key again")
+		return a, errors.New("the credentials file has no client_email; download the key again")
 	}
 	if err := checkToken(a.TokenURI); err != nil {
-		return a, errors.New("the credentials file has no token_uri that is a public https address: download the key again")
+		return a, errors.New("the credentials file has no token_uri that is a public https URL; download the key again")
 	}
 	if _, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(a.PrivateKey)); err != nil {
-		return a, errors.New("the credentials file has a private_key that can't be read: download the key again, and " +
-			"change nothing in it")
+		return a, errors.New("the credentials file has a private_key that can't be read; download the key again and " +
+			"do not change the file")
 	}
 	return a, nil
 }

@@ -40,9 +40,9 @@ type microsoft struct {
 func (c connector) newMicrosoft(settings MicrosoftSettings, secret string) (Source, error) {
 	switch {
 	case settings.Tenant == "" || settings.AppID == "":
-		return nil, errorf("Microsoft", "needs the tenant and the app's id")
+		return nil, errorf("Microsoft", "requires the tenant and the app ID")
 	case secret == "":
-		return nil, errorf("Microsoft", "needs the app's client secret, and it is empty")
+		return nil, errorf("Microsoft", "requires the app's client secret, which is empty")
 	}
 	for _, address := range []string{c.endpoints.graph(), c.endpoints.login()} {
 		if err := CheckEndpoint(address); err != nil {
@@ -58,7 +58,7 @@ func (c connector) newMicrosoft(settings MicrosoftSettings, secret string) (Sour
 	m := &microsoft{session: s, base: c.endpoints.graph() + "/v1.0", group: settings.Group}
 	s.requestError = m.requestError
 	s.tokenError = func(code, description string) error {
-		return errorf("Microsoft", "gives no token: check the tenant, the app's id, and that the client secret is right "+
+		return errorf("Microsoft", "issued no token; check the tenant, the app ID, and that the client secret is correct "+
 			"and has not expired (%s)", s.quote(code, description))
 	}
 	return m, nil
@@ -189,18 +189,18 @@ func (m *microsoft) readPage(ctx context.Context) (Page, error) {
 func (m *microsoft) checkPage(p microsoftPage) error {
 	switch {
 	case p.Value == nil:
-		return m.malformedError("answers with a page that has no accounts in it, not even none (value)")
+		return m.malformedError("returned a page without a list of accounts (value)")
 	case p.NextLink == "" && p.DeltaLink == "" && m.group == "":
-		return m.malformedError("answers with a page that does not say how to go on (nextLink, deltaLink)")
+		return m.malformedError("returned a page without a link to continue from (nextLink, deltaLink)")
 	case p.NextLink == m.link:
-		return m.malformedError("answers with a page whose next one is itself")
+		return m.malformedError("returned a page that links to itself as the next page")
 	case slices.ContainsFunc(p.Value, func(a microsoftAccount) bool { return a.ID == "" }):
-		return m.malformedError("answers with an account that has no id")
+		return m.malformedError("returned an account without an ID")
 	}
 	for _, link := range []string{p.NextLink, p.DeltaLink} {
 		if link != "" && !m.isGraphLink(link) {
-			return errorf("Microsoft", "answers with a link to another host, which is not followed: is the address of "+
-				"Graph the one that its links name?")
+			return errorf("Microsoft", "returned a link to another host, which the service does not follow; check that the "+
+				"address of Graph is the one in its links")
 		}
 	}
 	return nil
@@ -226,15 +226,15 @@ func (m *microsoft) requestError(a answer) error {
 	case a.status == http.StatusGone || slices.Contains(unknownLinkCodes, strings.ToLower(response.Error.Code)):
 		return ErrStartOver
 	case a.status == http.StatusUnauthorized:
-		return errorf("Microsoft", "refuses the token that it gave: check the addresses of Graph and of the login (%s)",
+		return errorf("Microsoft", "rejected the token that it issued; check the addresses of Graph and of the login (%s)",
 			detail)
 	case a.status == http.StatusForbidden:
-		return errorf("Microsoft", "shows no users: grant the app the application permission User.Read.All, for a group "+
-			"GroupMember.Read.All too, or Directory.Read.All, with the consent of an administrator (%s)", detail)
+		return errorf("Microsoft", "does not allow the app to read users; grant it the application permission User.Read.All, for a "+
+			"group also GroupMember.Read.All, or Directory.Read.All, with the consent of an administrator (%s)", detail)
 	case a.status == http.StatusNotFound && m.group != "":
-		return errorf("Microsoft", "knows no group %s in the tenant (%s)", m.group, detail)
+		return errorf("Microsoft", "found no group %s in the tenant (%s)", m.group, detail)
 	}
-	return errorf("Microsoft", "refuses the request (%s)", detail)
+	return errorf("Microsoft", "rejected the request (%s)", detail)
 }
 
 // languageOf returns the service's language for a BCP 47 tag, in which "_" counts as "-"; English if it is unknown or

@@ -133,7 +133,7 @@ func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.Directo
 		}
 		accounts = slices.DeleteFunc(remaining, func(a *domain.DirectoryAccount) bool { return a == nil })
 		if len(accounts) > 0 && retryErr == nil {
-			retryErr = m.malformedError("does not answer all requests of a batch")
+			retryErr = m.malformedError("did not respond to all requests of a batch")
 		}
 		return retryErr
 	})
@@ -178,7 +178,7 @@ func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryA
 	header := http.Header{"Content-Type": {"application/json"}}
 	answer, err := call(ctx, m.session, m.base+"/$batch", header, body, "a batch", func(b batch) error {
 		if b.Responses == nil {
-			return m.malformedError("answers with a batch that can't be read")
+			return m.malformedError("returned a batch that can't be read")
 		}
 		return nil
 	})
@@ -201,7 +201,7 @@ func (m *microsoft) manager(a batchAnswer) (id, email string, err error) {
 		}
 		return "", "", m.throttledError(after)
 	case a.Status == http.StatusUnauthorized, a.Status >= 500, a.Status == http.StatusRequestTimeout:
-		return "", "", m.failedError("fails with the status %d for a manager", a.Status)
+		return "", "", m.failedError("failed with status %d for a manager", a.Status)
 	case a.Status/100 != 2:
 		return "", "", m.requestError(answer{status: a.Status, body: a.Body})
 	}
@@ -210,7 +210,7 @@ func (m *microsoft) manager(a batchAnswer) (id, email string, err error) {
 		Mail string `json:"mail"`
 	}
 	if err := json.NewDecoder(bytes.NewReader(a.Body)).Decode(&manager); err != nil {
-		return "", "", m.malformedError("answers with a manager that can't be read")
+		return "", "", m.malformedError("returned a manager that can't be read")
 	}
 	return manager.ID, strings.TrimSpace(manager.Mail), nil
 }

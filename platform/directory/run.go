@@ -36,7 +36,7 @@ const (
 var (
 	errStalled = errors.New("no progress for 30 minutes")
 	errGuarded = errors.New("the guard stopped the run")
-	errDeaths  = &failure{text: "three processes in a row ended while they worked on the run, and none made progress"}
+	errDeaths  = &failure{text: "three processes in a row ended during the run without progress"}
 )
 
 // Runner works on sync runs. It is safe for concurrent use.
@@ -177,7 +177,7 @@ func (r *Runner) workOn(
 // directory if err is only the cancellation by extend.
 func stallFailure(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return &failure{errStalled.Error() + ": the directory did not answer, or asked to wait for longer", err}
+		return &failure{errStalled.Error() + ": the directory did not respond, or asked to wait longer", err}
 	}
 	return &failure{errStalled.Error() + ": " + redact(err), err}
 }
@@ -291,15 +291,15 @@ func (w *activeRun) run(ctx context.Context) (run domain.SyncRun, err error) {
 // credentials cannot be decrypted, or if connect rejects it.
 func (w *activeRun) openSource() (Source, error) {
 	if w.lease.Provider == "" {
-		return nil, &failure{text: "directory sync is not configured for this client any more"}
+		return nil, &failure{text: "directory sync is no longer configured for this client"}
 	}
 	if w.keys == nil {
-		return nil, &failure{text: "the directory's credentials cannot be decrypted: the service has no --encryption-key"}
+		return nil, &failure{text: "the directory's credentials cannot be decrypted, as the service has no --encryption-key"}
 	}
 	credentials, err := w.keys.Open(w.lease.Credentials, SealContext(w.lease.Client))
 	if err != nil {
-		return nil, &failure{"the directory's credentials cannot be decrypted: run the service with the --encryption-key " +
-			"that they were stored under, or store them again with \"partnerapi directory connect\"", err}
+		return nil, &failure{"the directory's credentials cannot be decrypted; run the service with the --encryption-key " +
+			"that they were stored with, or store them again with \"partnerapi directory connect\"", err}
 	}
 	source, err := w.connect(w.lease.Provider, w.lease.Settings, credentials)
 	if err != nil {
@@ -359,7 +359,7 @@ func (w *activeRun) readAll(ctx context.Context, source Source) error {
 			return nil
 		}
 	}
-	return sourceFailure(&Temporary{errors.New("the directory's answer ended before its last page")})
+	return sourceFailure(&Temporary{errors.New("the directory's response ended before its last page")})
 }
 
 // check applies the guard against mass removals. If it refuses the run, the error is a failure caused by errGuarded.
