@@ -48,7 +48,7 @@ const unprotected = "the service has no encryption key"
 // conflicts are all conflicts of all operations. Those of the Idempotency-Key are tested for each POST by
 // TestErrorMatrix as well.
 var conflicts = []conflict{
-	{"users.create", "a user with this email already exists", []string{"email"}, func(w *world) attempt {
+	{"users.create", "a user with this email address already exists", []string{"email"}, func(w *world) attempt {
 		return attempt{body: map[string]any{"email": strings.ToUpper(w.user.Email)}}
 	}},
 	{"clients.create", "a client with this name already exists", []string{"name"}, func(w *world) attempt {

@@ -43,7 +43,7 @@ func TestWebhookOfEndedKey(t *testing.T) {
 			h.Do("POST", d+"/redeliver", h.tenant.Key, nil), h.Do("PATCH", path, h.tenant.Key, `{"status":"paused"}`),
 			h.Do("PATCH", path, h.tenant.Key, `{"url":"https://other.example"}`), h.Do("PATCH", path, h.tenant.Key, `{"description":null}`),
 		} {
-			if checkError(t, r, domain.Conflict); !strings.Contains(string(r.Body), reason) || !strings.Contains(string(r.Body), "PATCH it") {
+			if checkError(t, r, domain.Conflict); !strings.Contains(string(r.Body), reason) || !strings.Contains(string(r.Body), "PATCH the webhook") {
 				t.Errorf("says %s", r.Body)
 			}
 		}

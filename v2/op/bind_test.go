@@ -142,9 +142,9 @@ func TestBindBody(t *testing.T) {
 		`{"name":"n","inners":[{"label":"a"},{"label":"a"},{"label":"a"}]}`:     "inners: must contain at most 2 items",
 		`{"name":"n","inners":[{"label":"a"},7]}`:                               "inners[1]: must be an object",
 		`{"name":"n","inners":[null]}`:                                          "inners[0]: must not be null",
-		`{"name":"n","user_ids":[` + usr + `,` + usr + `,` + usr + `,"usr_x"]}`: "user_ids[3]: must be the id of a user",
-		`{"name":"n","user_ids":[` + usr + `,7]}`:                               "user_ids[1]: must be the id of a user",
-		`{"name":"n","user_ids":["` + clientID + `"]}`:                          "user_ids[0]: must be the id of a user",
+		`{"name":"n","user_ids":[` + usr + `,` + usr + `,` + usr + `,"usr_x"]}`: "user_ids[3]: must be the ID of a user",
+		`{"name":"n","user_ids":[` + usr + `,7]}`:                               "user_ids[1]: must be the ID of a user",
+		`{"name":"n","user_ids":["` + clientID + `"]}`:                          "user_ids[0]: must be the ID of a user",
 		`{"name":"n","user_ids":[null]}`:                                        "user_ids[0]: must not be null",
 
 		``: "body: must be a JSON object, but is empty", ` `: "body: must be a JSON object, but is empty",

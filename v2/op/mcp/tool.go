@@ -137,7 +137,7 @@ func (t *tool) addClear(members []openapi.Member) ([]openapi.Member, error) {
 	}
 	t.arguments[clearArgument] = argument{in: inClear, kind: openapi3.TypeArray}
 	schema := openapi3.NewArraySchema().WithItems(openapi3.NewStringSchema().WithEnum(names...))
-	schema.Description = "The fields to set to null."
+	schema.Description = "The fields to clear."
 	return append(members, openapi.Member{Name: clearArgument, Schema: schema.NewRef()}), nil
 }
 
