@@ -227,7 +227,7 @@ func TestPingOnce(t *testing.T) {
 	if r := checkError(t, ping(key...), domain.Conflict); r.Header.Get("Retry-After") != "1" {
 		t.Errorf("a repetition is answered %s", r.Body)
 	}
-	if r := checkError(t, ping(), domain.RateLimited); !strings.Contains(string(r.Body), "under way") {
+	if r := checkError(t, ping(), domain.RateLimited); !strings.Contains(string(r.Body), "in progress") {
 		t.Errorf("a second test is answered %s", r.Body)
 	}
 	checkError(t, h.Do("POST", path+"/secret", h.tenant.Key, nil, key...), domain.Conflict)

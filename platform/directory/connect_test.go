@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 		{"cut", directorytest.Cut("", 2), []time.Duration{time.Second, 2 * time.Second}, nil, false},
 		{"cut for good", directorytest.Cut("", 5), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, []string{"broke off", "5 times"}, true},
 		{"HTML once", directorytest.HTML("", 2), []time.Duration{time.Second, 2 * time.Second}, nil, false},
-		{"HTML for good", directorytest.HTML("", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"else than JSON", "proxy", "3 times"}, false},
+		{"HTML for good", directorytest.HTML("", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"other than JSON", "proxy", "3 times"}, false},
 		{"partial once", directorytest.Fault{Body: `{}`}, []time.Duration{time.Second}, nil, false},
 		{"partial for good", directorytest.Fault{Body: `{}`, Times: 3}, []time.Duration{time.Second, 2 * time.Second}, []string{"3 times"}, false},
 		{"half an object", directorytest.Fault{Body: `{"value": [`}, []time.Duration{time.Second}, nil, false},
@@ -193,7 +193,7 @@ func TestFaults(t *testing.T) {
 		{"token throttled", directorytest.Throttled("token", "7", 1), []time.Duration{7 * time.Second}, nil, false},
 		{"token failing", directorytest.Failing("token", 500, 1), []time.Duration{time.Second}, nil, false},
 		{"token cut", directorytest.Cut("token", 1), []time.Duration{time.Second}, nil, false},
-		{"token HTML", directorytest.HTML("token", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"else than JSON"}, false},
+		{"token HTML", directorytest.HTML("token", 3), []time.Duration{time.Second, 2 * time.Second}, []string{"other than JSON"}, false},
 		{"no token", directorytest.Fault{Path: "token", Body: `{}`, Times: 3}, []time.Duration{time.Second, 2 * time.Second}, []string{"token"}, false},
 		{"redirected", directorytest.Fault{Status: 302, Header: map[string]string{"Location": "http://localhost:1/login"}}, nil, []string{"another host", "localhost"}, false},
 	} {
@@ -365,11 +365,11 @@ func TestConnect(t *testing.T) {
 		{here, "google", google, with(t, g, "token_uri", "http://tokens.example"), []string{"token_uri", "https"}},
 		{here, "google", google, with(t, g, "private_key", "none"), []string{"private_key"}},
 		{here, "google", google, broken, []string{"private_key"}},
-		{none, "google", google, with(t, g, "token_uri", "http://127.0.0.1:1/"), []string{"token_uri", "public https address"}},
-		{none, "google", google, with(t, g, "token_uri", "https://127.0.0.1/token"), []string{"token_uri", "public https address"}},
-		{none, "google", google, with(t, g, "token_uri", "https://[::1]/token"), []string{"token_uri", "public https address"}},
-		{none, "google", google, with(t, g, "token_uri", "https://10.1.2.3/token"), []string{"token_uri", "public https address"}},
-		{none, "google", google, with(t, g, "token_uri", ""), []string{"token_uri", "public https address"}},
+		{none, "google", google, with(t, g, "token_uri", "http://127.0.0.1:1/"), []string{"token_uri", "public https URL"}},
+		{none, "google", google, with(t, g, "token_uri", "https://127.0.0.1/token"), []string{"token_uri", "public https URL"}},
+		{none, "google", google, with(t, g, "token_uri", "https://[::1]/token"), []string{"token_uri", "public https URL"}},
+		{none, "google", google, with(t, g, "token_uri", "https://10.1.2.3/token"), []string{"token_uri", "public https URL"}},
+		{none, "google", google, with(t, g, "token_uri", ""), []string{"token_uri", "public https URL"}},
 	} {
 		_, err := directory.NewConnect(tt.endpoints, nil)(tt.provider, json.RawMessage(tt.settings), []byte(tt.credentials))
 		wantError(t, g, err, tt.words...)
@@ -424,7 +424,7 @@ func TestRefusals(t *testing.T) {
 		words                 []string
 	}{
 		{m, "microsoft", microsoft, "a-wrong-secret", []string{"client secret", "expired", "AADSTS7000215", "…"}},
-		{m, "microsoft", strings.Replace(microsoft, "0c7b1f6e", "11111111", 1), secret, []string{"AADSTS700016", "app's id"}},
+		{m, "microsoft", strings.Replace(microsoft, "0c7b1f6e", "11111111", 1), secret, []string{"AADSTS700016", "app ID"}},
 		{m, "microsoft", strings.Replace(microsoft, "5f1a3c52", "22222222", 1), secret, []string{"AADSTS90002", "tenant"}},
 		{g, "google", string(g.Settings("")), with(t, g.(*directorytest.Google), "private_key", other.Key), []string{"invalid_grant", "deleted", "Signature"}},
 		{g, "google", `{"admin": "nobody@example.com"}`, string(g.Credentials()), []string{"nobody@example.com is a user", "Invalid email"}},

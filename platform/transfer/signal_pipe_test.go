@@ -184,7 +184,7 @@ func TestReportedSimulation(t *testing.T) {
 		t.Errorf("stored %s", got)
 	}
 	early := signalLine("early", domain.EmailReported, noon.AddDate(0, 0, -4), "user_id", o.users[0], "message_id", message, "subject", "S", "sender", "s")
-	if got := p.ingest(early); len(got.refused) != 1 || !strings.Contains(got.refused[0], "before the mail was sent") {
+	if got := p.ingest(early); len(got.refused) != 1 || !strings.Contains(got.refused[0], "before the email was sent") {
 		t.Errorf("a report before the sending: %+v", got)
 	}
 }
