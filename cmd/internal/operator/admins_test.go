@@ -56,11 +56,11 @@ func TestAdmins(t *testing.T) {
 	c.says([]string{"admins", "list"}, "EMAIL", id, "Ada Lovelace")
 
 	for says, args := range map[string][]string{
-		"already an admin of this partner": {"ADA@hill.example", "--name=A", "--partner=partner"},
-		"has it already":                   {"grace@hill.example", "--name=A", "--client=" + name},
-		"email must be":                    {"no address", "--name=A", "--partner=partner"},
-		"name must":                        {"a@b.example", "--name=a\x01b", "--partner=partner"},
-		"name must not be blank":           {"a@b.example", "--name= ", "--partner=partner"},
+		"belongs to an admin of this partner": {"ADA@hill.example", "--name=A", "--partner=partner"},
+		"has it already":                      {"grace@hill.example", "--name=A", "--client=" + name},
+		"email must be":                       {"no address", "--name=A", "--partner=partner"},
+		"name must":                           {"a@b.example", "--name=a\x01b", "--partner=partner"},
+		"name must not be blank":              {"a@b.example", "--name= ", "--partner=partner"},
 		`"` + name + `" is not of this partner but of another one: Partner`: {"a@b.example", "--name=A", "--client=" + name, "--partner=Other"},
 		`is not of this partner`: {"a@b.example", "--name=A", "--client=" + client.String(), "--partner=Other"},
 		`no client "Nobody"`:     {"a@b.example", "--name=A", "--client=Nobody"},

@@ -90,7 +90,7 @@ func TestKeyOfClients(t *testing.T) {
 	}
 	c.refused(false, append(create, "--clients=all"), "2 partners", "--partner")
 	c.refused(false, append(create, "--clients=all", "--partner=Nobody"), `"Nobody"`, "partners list")
-	c.refused(false, append(create, "--partner=Northlight Demo MSP", "--clients="+one.String()), "the partner's clients")
+	c.refused(false, append(create, "--partner=Northlight Demo MSP", "--clients="+one.String()), "must be clients of the partner")
 	c.refused(false, append(create, "--partner=partner", "--clients="+one.String()+","+one.UUID()), "given once")
 	c.refused(false, append(create, "--partner=partner", "--clients="+domain.ClientID{1}.String()), "clients")
 	c.Exec("TRUNCATE partners CASCADE")

@@ -94,7 +94,7 @@ func TestArchivePartner(t *testing.T) {
 		t.Errorf("a key is not revoked:\n%s", got)
 	}
 
-	c.refused(false, []string{"partners", "archive", "partner"}, "archived already")
+	c.refused(false, []string{"partners", "archive", "partner"}, "already archived")
 	c.audited("partners create partner name", "partners archive partner archived_at")
 	c.refused(false, []string{"keys", "create", "--partner=partner", "--name=k", "--clients=all", "--scopes=read"}, "the partner is archived")
 	c.refused(false, []string{"admins", "add", "a@b.example", "--name=A", "--partner=partner"}, "the partner is archived")
