@@ -112,11 +112,11 @@ func (w *background) untilTomorrow() time.Duration {
 func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 	miscounts, err := doctor.RecountDue(ctx, d)
 	for _, m := range miscounts {
-		log.WarnContext(ctx, "a stored count was wrong and is corrected", "counter", m.Counter, "key", string(m.Key),
+		log.WarnContext(ctx, "a stored count was wrong and has been corrected", "counter", m.Counter, "key", string(m.Key),
 			"stored", m.Stored, "counted", m.Counted)
 	}
 	if err != nil && ctx.Err() == nil {
-		log.WarnContext(ctx, "stored counts were not recounted; it will be tried again", "error", err)
+		log.WarnContext(ctx, "stored counts were not recounted; the recount will be retried", "error", err)
 	}
 }
 
@@ -163,7 +163,7 @@ func (m *stuckMoves) logNew(ctx context.Context, d *db.DB) error {
 		}
 		logged[s.Partner] = s.Step
 		if m.logged[s.Partner] != s.Step {
-			m.log.WarnContext(ctx, "the move of a partner is stuck; run the command move again", "partner", s.Name,
+			m.log.WarnContext(ctx, "the move of a partner is stuck; run partnerapi move again", "partner", s.Name,
 				"partner_id", s.Partner.String(), "step", string(s.Step), "cell", s.Cell, "began", s.BeganAt)
 		}
 	}
@@ -216,7 +216,7 @@ func (s *service) recordUse(ctx context.Context) {
 	if err := s.db.TouchKeys(ctx, used); err != nil {
 		s.edge.Keys.Requeue(used)
 		if !errors.Is(err, context.Canceled) { // else the service stops, and records them at its end
-			s.log.WarnContext(ctx, "the use of keys was not recorded; it will be tried again", "error", err)
+			s.log.WarnContext(ctx, "the last uses of keys were not recorded; the write will be retried", "error", err)
 		}
 	}
 }
@@ -237,7 +237,7 @@ type clockWatch struct {
 func newClockWatch(d *db.DB, log *slog.Logger) *clockWatch {
 	w := &clockWatch{db: d, log: log, held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "partnerapi_clock_held",
-		Help: "1 if work that cannot be undone waits because of the clock: a step forward, or a day far from the last daily refresh.",
+		Help: "1 if work that cannot be undone waits because of the clock: a step forward, or a date far from the last daily refresh.",
 	}, []string{"reason"})}
 	w.set("")
 	return w
@@ -275,11 +275,11 @@ func (w *clockWatch) read(ctx context.Context) error {
 	}
 	switch hold {
 	case db.HoldDay:
-		w.log.WarnContext(ctx, "the clock shows a day far from the last daily refresh; deletions, renewals and scheduled sends wait: "+
+		w.log.WarnContext(ctx, "the clock's date is far from the last daily refresh, so deletions, renewals and scheduled simulations wait; "+
 			"correct the clock or, if it is right, start serve or work with --accept-clock",
 			"now", state.Now, "last_refresh", state.LastRefresh.String(), "until", state.Until())
 	case db.HoldStep:
-		w.log.WarnContext(ctx, "the clock was set forward; deletions, renewals and scheduled sends wait for two minutes", "now", state.Now)
+		w.log.WarnContext(ctx, "the clock was set forward, so deletions, renewals and scheduled simulations wait for two minutes", "now", state.Now)
 	default:
 		w.log.InfoContext(ctx, "work no longer waits because of the clock", "now", state.Now)
 	}
@@ -322,7 +322,7 @@ func newMailWatch(sender mail.Sender, log *slog.Logger) *mailWatch {
 	}
 	up := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "partnerapi_mail_server_up",
-		Help: "1 where the mail server let this process in when it was last asked, else 0.",
+		Help: "1 if this process could log in to the mail server at the last check, otherwise 0.",
 	})
 	up.Set(1) // until the first probe
 	return &mailWatch{up: up, log: log, check: server.Check}
@@ -347,13 +347,13 @@ func (m *mailWatch) probe(ctx context.Context) {
 	case err != nil:
 		m.up.Set(0)
 		if !m.down {
-			m.log.WarnContext(ctx, "the mail server cannot be used; mail waits", "error", err)
+			m.log.WarnContext(ctx, "the mail server is unavailable; emails wait", "error", err)
 		}
 		m.down = true
 	default:
 		m.up.Set(1)
 		if m.down {
-			m.log.InfoContext(ctx, "the mail server can be used again")
+			m.log.InfoContext(ctx, "the mail server is available again")
 		}
 		m.down = false
 	}

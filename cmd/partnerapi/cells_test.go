@@ -52,7 +52,7 @@ func TestCell(t *testing.T) {
 	r.finish()
 
 	for _, wrong := range [][]string{nil, {"--cell=02", "--cell-count=4"}, {"--cell=01", "--cell-count=8"}} {
-		says := []string{"cell 01 of 4 for good", "--cell 01 --cell-count 4"}
+		says := []string{"permanently cell 01 of 4", "--cell 01 --cell-count 4"}
 		refused(t, 1, append([]string{"serve", "--listen=127.0.0.1:0", flag}, wrong...), says...)
 		refused(t, 1, append([]string{"migrate", flag}, wrong...), says...)
 	}

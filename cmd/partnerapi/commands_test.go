@@ -63,8 +63,8 @@ func TestUsage(t *testing.T) {
 	} {
 		refused(t, 2, tt.args, tt.says)
 	}
-	refused(t, 1, []string{"migrate", "--direct-database-url=postgres://db.example/x"}, "--direct-database-url goes with --database-url")
-	refused(t, 1, []string{"migrate", "--replica-url=postgres://db.example/x"}, "--replica-url goes with --database-url")
+	refused(t, 1, []string{"migrate", "--direct-database-url=postgres://db.example/x"}, "--direct-database-url requires --database-url")
+	refused(t, 1, []string{"migrate", "--replica-url=postgres://db.example/x"}, "--replica-url requires --database-url")
 	refused(t, 1, []string{"serve", databaseFlag(t), "--listen=127.0.0.1:0", "--report-store=file:///dev/null"}, "--report-store", "is not a directory")
 	help := must(t, "--help")
 	for _, name := range []string{"serve", "migrate", "partners create", "partners list", "keys create", "keys list", "keys revoke", "seed", "openapi", "version"} {
@@ -258,7 +258,7 @@ func TestEncodings(t *testing.T) {
 	execute(t, d, "UPDATE pg_database SET encoding = pg_char_to_encoding('LATIN1') WHERE datname = $1", used)
 	r := serving(t, flag)
 	r.finish()
-	says(t, r.logs.String(), "the database does not store every character", "encoding=LATIN1", "docs/operating.md, Encoding")
+	says(t, r.logs.String(), "the database cannot store every character", "encoding=LATIN1", "docs/operating.md, Encoding")
 }
 
 // TestMigrateSaysWhatIsToCome: without changing anything, and with what is locked.

@@ -27,7 +27,7 @@ func (c serveCmd) loadDemo(ctx context.Context, d *db.DB) (*seed.DemoKeys, error
 	}
 	demo, err := seed.Demo(ctx, d)
 	if err != nil {
-		return nil, fmt.Errorf("fill the database with the demonstration: %w", err)
+		return nil, fmt.Errorf("fill the database with demonstration data: %w", err)
 	}
 	return &demo, nil
 }
@@ -75,7 +75,7 @@ func greet(ctx context.Context, to io.Writer, log *slog.Logger, s *service, addr
 		}
 		if !isLoopback(s.config.Listen) {
 			g.public = s.config.Listen
-			log.WarnContext(ctx, "public demonstration keys are accepted on an address that is not loopback", "listen", g.public)
+			log.WarnContext(ctx, "publicly known demonstration keys are accepted on an address that other machines can access", "listen", g.public)
 		}
 		g.commands = []string{fmt.Sprintf("curl -s -H 'X-API-Key: %s' '%s/v2/clients?limit=2'", demo.All, address)}
 		for _, e := range extensions {
@@ -167,18 +167,18 @@ func (g greeting) String() string {
 	if g.keys == nil {
 		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n", g.address)
 		if g.commands != nil {
-			text.WriteString("\nThe database is empty. For a first client, run in another terminal:\n")
+			text.WriteString("\nThe database is empty. To create a first client, run in another terminal:\n")
 		}
 		g.writeCommands(&text)
 		return text.String()
 	}
 	fmt.Fprintf(&text, "  emails: %s\n", g.emails)
-	text.WriteString("\nKeys of the demonstration:\n")
+	text.WriteString("\nDemonstration keys:\n")
 	for _, k := range g.keys {
 		fmt.Fprintf(&text, "  %-18s %s\n", k[0], k[1])
 	}
 	if g.public != "" {
-		fmt.Fprintf(&text, "\nWARNING: these keys are public, and %s can be reached from other machines: anyone there can read and\n"+
+		fmt.Fprintf(&text, "\nWARNING: these keys are public, and other machines can access %s: anyone there can read and\n"+
 			"change everything. Serve a demonstration on --listen 127.0.0.1:8080; serve real clients without --demo.\n", g.public)
 	}
 	text.WriteString("\nTry:\n")
@@ -223,7 +223,7 @@ func (c serveCmd) completeDemo(ctx context.Context, d *db.DB, r resources, log *
 	worker := newReportWorker(d, r, log, newReportMetrics(), nil) // neither counted nor traced
 	for _, p := range pending {
 		if _, err := worker.Process(ctx, reports.ReportLease{Client: p.ClientID, Report: p.ID}); err != nil {
-			log.WarnContext(ctx, "a report of the demonstration was not made; it will be tried again", "error", err)
+			log.WarnContext(ctx, "a report of the demonstration was not created; it will be retried", "error", err)
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func TestGreetingOfEmptyService(t *testing.T) {
 	t.Parallel()
 	database := databaseFlag(t)
 	r := serving(t, database, "--release=latest", "--no-work")
-	_, steps, found := strings.Cut(r.out.String(), "\nThe database is empty. For a first client, run in another terminal:\n")
+	_, steps, found := strings.Cut(r.out.String(), "\nThe database is empty. To create a first client, run in another terminal:\n")
 	if !found {
 		t.Fatalf("got\n%s", r.out)
 	}

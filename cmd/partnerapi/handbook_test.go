@@ -186,7 +186,7 @@ func (i *installedService) install() {
 	blocks := chapter(i.t, "Install", 3)
 	i.types(blocks[0])
 	said := i.types(blocks[1] + "\necho \"key: $KEY\"\n")
-	says(i.t, said, `"data":[`, "may read and write all tables, and is no superuser")
+	says(i.t, said, `"data":[`, "can read and write all tables, and is no superuser")
 	i.key = regexp.MustCompile(`key: (\S+)`).FindStringSubmatch(said)[1]
 }
 
@@ -231,7 +231,7 @@ func (i *installedService) restoreBackup() {
 	blocks := chapter(i.t, "Backup and restore", 6)
 	i.server.exec("UPDATE pg_database SET encoding = pg_char_to_encoding('SQL_ASCII') WHERE datname = 'partnerapi'")
 	i.types("systemctl restart partnerapi")
-	says(i.t, i.service.logs.String(), "the database does not store every character")
+	says(i.t, i.service.logs.String(), "the database cannot store every character")
 	i.connect()
 	before := said(i.service, i.key)
 	i.types(blocks[1])
@@ -319,7 +319,7 @@ func (i *installedService) rotateKeys() {
 	if now := i.setting("PARTNERAPI_ENCRYPTION_KEY"); now == old || strings.Contains(now, ",") {
 		i.t.Errorf("the key is %q, and was %q", now, old)
 	}
-	says(i.t, i.types("partnerapi doctor"), "it is that of the stored secrets")
+	says(i.t, i.types("partnerapi doctor"), "it decrypts the stored secrets")
 
 	revoked := i.key
 	i.key = regexp.MustCompile(`papi_\w{40}`).FindString(i.types(blocks[1], "PREFIX="+domain.APIKeyPrefix(revoked)))

@@ -40,7 +40,7 @@ func (s *service) mountHealth() {
 // data directory, disks[0], is nearly full, but the process stays ready, as no other process could serve more requests.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
-		return http.StatusServiceUnavailable, "not ready: the service stops\n"
+		return http.StatusServiceUnavailable, "not ready: the service is stopping\n"
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -50,9 +50,9 @@ func (s *service) ready(ctx context.Context) (code int, text string) {
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "not ready", "error", err)
-		reason := "the database cannot be used"
+		reason := "the database is unavailable"
 		if errors.Is(err, errRights) {
-			reason = "the role of the database lacks rights: run partnerapi doctor, which prints the GRANT statements"
+			reason = "the database role lacks rights; partnerapi doctor prints the GRANT statements to run"
 		}
 		return http.StatusServiceUnavailable, "not ready: " + reason + "\n" + fullDisk(s.disks[0], s.embedded, false)
 	}
@@ -89,14 +89,14 @@ func fullDisk(d *doctor.Disk, embedded, answers bool) string {
 	if !known || free >= doctor.DiskFail {
 		return ""
 	}
-	served := "reads and writes are served; reports, and mails in files, may wait until there is room"
+	served := "reads and writes are served; reports and emails in files may wait until there is space"
 	switch {
 	case embedded && !answers:
-		served = "nothing is served; the database starts again when there is room"
+		served = "nothing is served; the database restarts when there is space"
 	case !answers:
-		served = "nothing is served, as the database, which is elsewhere, cannot be used"
+		served = "nothing is served, as the database, which is on another disk, is unavailable"
 	case embedded:
-		served = "reads are served; writes, reports and mails may fail until there is room"
+		served = "reads are served; writes, reports and emails may fail until there is space"
 	}
 	return fmt.Sprintf("the disk of %s is nearly full (%d MiB left): %s\n", d.Dir, free>>20, served)
 }
@@ -127,7 +127,7 @@ func (s *service) mountMetrics() {
 	case cli.OnLoopback(s.config.Listen):
 		s.openPath("/metrics", gin.WrapH(s.metricsHandler()))
 	default:
-		s.log.Info("metrics are off, as others can reach the API; give them an address with --metrics-listen")
+		s.log.Info("metrics are off, as other machines can access the API; serve them at an address with --metrics-listen")
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 	if listener == nil {
 		return func() error { return nil }
 	}
-	s.log.Info("metrics have an address of their own", "address", listener.Addr().String())
+	s.log.Info("serving metrics at a separate address", "address", listener.Addr().String())
 	paths := http.NewServeMux()
 	paths.Handle("GET /metrics", s.metricsHandler())
 	return serveBeside(listener, paths, s.log)
@@ -157,7 +157,7 @@ func serveBeside(listener net.Listener, paths http.Handler, log *slog.Logger) (s
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("health and metrics cannot be served any more", "error", err)
+			log.Warn("health and metrics are no longer served", "error", err)
 		}
 	}()
 	return func() error {

@@ -10,7 +10,7 @@ import (
 
 // groups are the groups of flags that help of all commands shows last.
 var groups = []kong.Group{
-	{Key: "database", Title: "Flags of the database, or variables such as PARTNERAPI_DATABASE_URL:"},
+	{Key: "database", Title: "Database flags, also as variables such as PARTNERAPI_DATABASE_URL:"},
 	{Key: "all", Title: "Flags of all commands:"},
 }
 
@@ -27,7 +27,7 @@ var processGroups = []struct {
 	{kong.Group{Key: "secrets", Title: "Secrets and reports:"}, []string{"encryption-", "report-"}},
 	{kong.Group{Key: "outside", Title: "Webhooks and directories:"}, []string{"webhook-", "microsoft-", "google-"}},
 	{kong.Group{Key: "callers", Title: "Callers and agents:"}, []string{"trusted-", "support-", "mcp-"}},
-	{kong.Group{Key: "several", Title: "Several processes and cells:"}, []string{"no-work", "no-migrate", "redis-", "connections", "drain", "cell"}},
+	{kong.Group{Key: "several", Title: "Multiple processes and cells:"}, []string{"no-work", "no-migrate", "redis-", "connections", "drain", "cell"}},
 	{kong.Group{Key: "watching", Title: "Logs, metrics and the clock:"}, []string{"log-", "metrics-", "accept-clock"}},
 }
 

@@ -44,18 +44,18 @@ func (i installation) adopt(args []string, errs io.Writer) error {
 		return nil
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "partnerapi: the settings of the service are not used: %v; run the command as root\n", err)
+		fmt.Fprintf(errs, "partnerapi: cannot use the settings of the service: %v; run the command as root\n", err)
 		return nil
 	}
 	as := ""
 	if os.Geteuid() == 0 && i.user != "" {
 		if err := becomeUser(i.user); err != nil {
-			fmt.Fprintf(errs, "partnerapi: the settings of %s are not used: %v\n", i.settings, err)
+			fmt.Fprintf(errs, "partnerapi: cannot use the settings in %s: %v\n", i.settings, err)
 			return nil
 		}
 		as = ", as the user " + i.user
 	}
-	fmt.Fprintf(errs, "partnerapi: uses the settings of %s%s\n", i.settings, as)
+	fmt.Fprintf(errs, "partnerapi: using the settings in %s%s\n", i.settings, as)
 	variables := append(environmentFile(text), [2]string{"PARTNERAPI_DATA_DIR", i.data})
 	for _, v := range variables {
 		if _, ok := os.LookupEnv(v[0]); ok {

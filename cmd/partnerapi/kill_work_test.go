@@ -55,7 +55,7 @@ func TestImportOutlivesCrash(t *testing.T) {
 		t.Fatalf("%d users are there", n)
 	}
 
-	if out := must(t, "import", "--data-dir="+dir, file); !strings.Contains(out, "unchanged, 0 refused") || strings.Contains(out, " 0 unchanged") {
+	if out := must(t, "import", "--data-dir="+dir, file); !strings.Contains(out, "unchanged, 0 rejected") || strings.Contains(out, " 0 unchanged") {
 		t.Error(out)
 	}
 	for query, want := range map[string]int{

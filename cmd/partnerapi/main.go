@@ -110,7 +110,7 @@ func logsJSON(args []string) bool {
 func warnOfVariables(ctx context.Context, log *slog.Logger, program *kong.Application) error {
 	unknown, err := doctor.UnknownVariables(program)
 	if len(unknown) > 0 {
-		log.WarnContext(ctx, "no command reads these variables: correct their names, or remove them", "variables", strings.Join(unknown, ", "))
+		log.WarnContext(ctx, "no command reads these variables; correct their names or remove them", "variables", strings.Join(unknown, ", "))
 	}
 	return err
 }
@@ -158,34 +158,34 @@ func withHelp(args []string) []string {
 type commands struct {
 	Serve     serveCmd           `cmd:"" help:"Serve the API." example:"serve --demo --release latest\nserve --no-work --release latest --database-url postgres://partnerapi@db.example.com/partnerapi --public-url https://api.example.com"`
 	Work      workCmd            `cmd:"" help:"Run only the background work, for processes that serve with --no-work." example:"work --database-url postgres://partnerapi@db.example.com/partnerapi"`
-	Doctor    doctor.Command     `cmd:"" help:"Check configuration, database, mail and all else that serve needs, and say what to correct." example:"doctor\ndoctor --recount"`
-	Health    remote.Health      `cmd:"" help:"Ask a running process whether it is ready." example:"health https://api.example.com"`
-	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database's tables to this version." example:"migrate --dry-run\nmigrate"`
+	Doctor    doctor.Command     `cmd:"" help:"Check the configuration, database, mail server and everything else that serve needs, and say what to correct." example:"doctor\ndoctor --recount"`
+	Health    remote.Health      `cmd:"" help:"Check whether a running process is ready." example:"health https://api.example.com"`
+	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database tables to this version." example:"migrate --dry-run\nmigrate"`
 	Partners  operator.Partners  `cmd:"" help:"Create, list, rename, archive and restore partners."`
-	Branding  operator.Branding  `cmd:"" help:"Set, show and clear the brands of partners, their clients and the service."`
+	Branding  operator.Branding  `cmd:"" help:"Set, show and clear the brands of partners, clients and the service."`
 	Admins    operator.Admins    `cmd:"" help:"Add, list and remove admins of partners and clients."`
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
-	Audit     operator.Audit     `cmd:"" help:"List who changed what, through the API and by commands." example:"audit --client 'Hillside Dental' --since 36h\naudit --key command --json"`
-	Mail      operator.Mail      `cmd:"" help:"List mails that failed for good, send them again, and choose what mail clients get."`
-	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data, for measuring speed." example:"seed --clients 5 --users 100"`
-	Breaches  operator.Breaches  `cmd:"" help:"Import breaches, which exposures refer to."`
-	Catalogue operator.Catalogue `cmd:"" help:"Bring courses, templates and breaches to another cell."`
-	Export    operator.Export    `cmd:"" help:"Write the objects of the service in the format of import: a line of JSON each." example:"export platform.ndjson\nexport --partner 'Northlight MSP' --signals signals.ndjson platform.ndjson"`
-	Import    operator.Import    `cmd:"" help:"Import the objects of a platform: a line of JSON each." example:"import --dry-run platform.ndjson\nimport --errors refused.ndjson platform.ndjson"`
-	Ingest    operator.Ingest    `cmd:"" help:"Apply signals of what happened on the platform: a line of JSON each." example:"ingest signals.ndjson"`
-	Reports   operator.Reports   `cmd:"" help:"Make reports."`
-	Templates operator.Templates `cmd:"" help:"Import templates of simulated phishing mails, and choose which a client is sent."`
-	Directory operator.Directory `cmd:"" help:"Connect clients to their directories, and sync them."`
-	Webhooks  operator.Webhooks  `cmd:"" help:"List the webhooks of partners and their deliveries, pause them, activate them again, and follow events without one."`
+	Audit     operator.Audit     `cmd:"" help:"List the changes made through the API and by commands, and who made them." example:"audit --client 'Hillside Dental' --since 36h\naudit --key command --json"`
+	Mail      operator.Mail      `cmd:"" help:"List permanently failed emails, send them again, and choose which emails clients and partners receive."`
+	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data for performance tests." example:"seed --clients 5 --users 100"`
+	Breaches  operator.Breaches  `cmd:"" help:"Import the breaches that exposures refer to."`
+	Catalogue operator.Catalogue `cmd:"" help:"Copy courses, templates, breaches and frameworks to another cell."`
+	Export    operator.Export    `cmd:"" help:"Export the service's objects in the format of import: one JSON object per line." example:"export platform.ndjson\nexport --partner 'Northlight MSP' --signals signals.ndjson platform.ndjson"`
+	Import    operator.Import    `cmd:"" help:"Import a platform's objects: one JSON object per line." example:"import --dry-run platform.ndjson\nimport --errors refused.ndjson platform.ndjson"`
+	Ingest    operator.Ingest    `cmd:"" help:"Apply signals about what happened on the platform: one JSON object per line." example:"ingest signals.ndjson"`
+	Reports   operator.Reports   `cmd:"" help:"Create reports."`
+	Templates operator.Templates `cmd:"" help:"Import phishing templates, and choose which ones a client receives."`
+	Directory operator.Directory `cmd:"" help:"Connect clients to their directories and sync them."`
+	Webhooks  operator.Webhooks  `cmd:"" help:"List webhooks and their deliveries, pause and resume webhooks, and follow events without a webhook."`
 	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document." example:"openapi v2 --release latest"`
-	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that speaks MCP over standard input and output to a service." example:"mcp --url https://api.example.com --read-only"`
+	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that speaks MCP through standard input and output to a service." example:"mcp --url https://api.example.com --read-only"`
 	Version   versionCmd         `cmd:"" help:"Print the version." example:"version"`
 
-	Completion completionCmd `cmd:"" help:"Print a script that completes this program's commands and flags in a shell." example:"completion bash"`
-	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Print what a command line may continue with."`
+	Completion completionCmd `cmd:"" help:"Print a shell script that completes this program's commands and flags." example:"completion bash"`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Print the possible continuations of a command line."`
 
-	EncryptionKey operator.EncryptionKey `cmd:"" name:"encryption-key" help:"Make the key that secrets in the database are encrypted with, and rotate it."`
+	EncryptionKey operator.EncryptionKey `cmd:"" name:"encryption-key" help:"Create and rotate the key that encrypts secrets in the database."`
 
 	ShowVersion kong.VersionFlag `name:"version" group:"all" env:"-" help:"Print the version."`
 

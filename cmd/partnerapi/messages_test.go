@@ -27,7 +27,7 @@ func TestFlagAtFault(t *testing.T) {
 		}
 	}
 	refused(t, 1, []string{"serve", database, listen, "--data-dir=" + t.TempDir(), "--redis-url=redis://someone:sesame@127.0.0.1:1"},
-		"--redis-url: reach Redis at 127.0.0.1:1: ")
+		"--redis-url: connect to Redis at 127.0.0.1:1: ")
 }
 
 // TestPastedAddresses verifies that no flag shows the password of an address that belongs to another flag.
@@ -64,7 +64,7 @@ func TestDeniedCommand(t *testing.T) {
 		separator = "&"
 	}
 	refused(t, 1, []string{"keys", "list", database + separator + "options=-c%20role%3D" + role},
-		"lacks a right on the table api_keys: partnerapi doctor prints the GRANT statements")
+		"lacks a right on the table api_keys; partnerapi doctor prints the GRANT statements")
 }
 
 // jsonLines checks that all lines of a text are objects of JSON, and returns them.

@@ -33,8 +33,8 @@ func TestMoveBehindRouter(t *testing.T) {
 	c.await(roundsBefore)
 
 	c.killed(1, "LOCK TABLE users IN SHARE MODE", waitsFor("users"))
-	c.status(0, "is copied to cell 01")
-	c.run("move", "cancel").wantExit(0, "the move is taken back")
+	c.status(0, "is being copied to cell 01")
+	c.run("move", "cancel").wantExit(0, "the move is canceled")
 	for i := range c.cells {
 		c.status(i, "PARTNER  STATE  BEGAN  MOVED  KEPT UNTIL  ID\n")
 	}
@@ -43,19 +43,19 @@ func TestMoveBehindRouter(t *testing.T) {
 
 	c.killed(1, "LOCK TABLE sent_emails IN SHARE MODE", waitsFor("sent_emails"))
 	c.is(1, "SELECT EXISTS (SELECT FROM users)")
-	c.status(1, "arrives from cell 00")
+	c.status(1, "is arriving from cell 00")
 
 	// It waits for a transaction that had begun before it.
 	c.killed(0, "SELECT pg_current_xact_id()", "SELECT EXISTS (SELECT FROM moves WHERE step = 'holding')")
-	c.status(0, "writes are refused")
+	c.status(0, "writes are rejected")
 
 	// The new cell serves the partner, and the old one does not know.
 	c.killed(0, "LOCK TABLE moved_keys IN SHARE MODE", waitsFor("moved_keys"))
-	c.status(0, "writes are refused until move is run again")
+	c.status(0, "writes are rejected until you run move again")
 	c.status(1, "came from cell 00 and is served here")
 	c.run("move", "cancel").wantExit(1, "the new cell serves the partner already")
 	c.exec(0, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN moves'")
-	said := c.run("move").wantExit(0, "cell 01 serves the partner")
+	said := c.run("move").wantExit(0, "cell 01 now serves the partner")
 	for asked := true; asked; asked = c.direct[0].do("GET", "/v2/clients", c.key, nil).status == http.StatusOK { // it hears of it late
 		page := into[listPage[identified]](c.get("/v2/clients/"+c.quiet.id+"/users?limit=3", c.key))
 		if got := idsOf(page.Data); !slices.Equal(got, c.before.v2Users[:3]) {
@@ -225,7 +225,7 @@ func (c *twoCells) catalogues() {
 	template := c.text(0, "SELECT id::text FROM phishing_templates WHERE name = 'Parcel'")
 	refused(t, 1, dry, "lacks 1 of the catalogue", template, "each a breach: ")
 	must(t, "catalogue", "import", c.flags[1], secretFile(t, []byte(must(t, "catalogue", "export", c.flags[0]))))
-	if said := must(t, dry...); !strings.Contains(said, "nothing keeps the partner from being moved") {
+	if said := must(t, dry...); !strings.Contains(said, "nothing prevents the move") {
 		t.Errorf("the dry run says %s", said)
 	}
 }

@@ -43,7 +43,7 @@ func TestMoveCommand(t *testing.T) {
 	if out := must(t, "move", "status", from); strings.Contains(out, "Acme") {
 		t.Errorf("before the move: %q", out)
 	}
-	says(t, must(t, "move", "Acme", target, from), "cell 01 serves the partner", "\n  "+key[:13]+"\n")
+	says(t, must(t, "move", "Acme", target, from), "cell 01 now serves the partner", "\n  "+key[:13]+"\n")
 	for flag, want := range map[string]string{from: "is served by cell 01", to: "came from cell 00"} {
 		says(t, must(t, "move", "status", flag), "Acme ", want)
 		if out := must(t, "audit", flag); strings.Count(out, " move ") != 1 {
@@ -73,7 +73,7 @@ func TestMoveCommand(t *testing.T) {
 	if found := examined(t, 1, "--cell-count=16", from)["moves"]; found.Status != "warn" || !strings.Contains(found.Found, "writes are refused") {
 		t.Errorf("doctor says %v", found)
 	}
-	says(t, must(t, "move", "cancel", "Third", target, from), "taken back")
+	says(t, must(t, "move", "cancel", "Third", target, from), "the move is canceled")
 	says(t, must(t, "audit", from), "move cancel")
 	if out := must(t, "move", "status", from); strings.Contains(out, "Third") {
 		t.Errorf("the status is %q", out)
@@ -104,7 +104,7 @@ func TestMoveSecrets(t *testing.T) {
 	execute(t, old, `INSERT INTO directory_connections (client_id, provider, settings, credentials, next_run_at, created_at, updated_at)
 		VALUES ($1, 'google', '{}', $2, now(), now(), now())`, client.UUID(), sealed)
 	own := "--encryption-key=file:" + oldFile
-	const wrong = "have another key than this one (--to-key)"
+	const wrong = "use a key other than --to-key"
 
 	refused(t, 1, []string{"move", "Acme", target, from}, "encryption-key")
 	refused(t, 1, []string{"move", "Acme", target, from, own, "--to-key=" + newFile}, "no process of the other cell has started")
@@ -114,7 +114,7 @@ func TestMoveSecrets(t *testing.T) {
 		refused(t, 1, append([]string{"move", "Acme", target, from, "--dry-run"}, args...), wrong)
 	}
 	started(t, old, oldKeys)
-	refused(t, 1, []string{"move", "Acme", target, from, "--encryption-key=file:" + newFile}, "not opened by its key (--encryption-key)")
+	refused(t, 1, []string{"move", "Acme", target, from, "--encryption-key=file:" + newFile}, "the key of this cell (--encryption-key) does not decrypt its secrets")
 	must(t, "move", "Acme", target, from, own, "--to-key="+newFile)
 	var moved []byte
 	if err := now.SQL().QueryRow("SELECT credentials FROM directory_connections").Scan(&moved); err != nil {
@@ -130,7 +130,7 @@ func TestMoveSecrets(t *testing.T) {
 		execute(t, d, "INSERT INTO moves (partner_id, step, cell) SELECT $1, 'here', '02'", partnerNamed(t, old, "Twin").UUID())
 	}
 	refused(t, 1, []string{"move", "Twin", target, from, "--dry-run", own},
-		"serves the partner, or moves it on", "another partner of this name", "another key than this one")
+		"serves the partner, or moves it on", "another partner of this name", "a key other than --to-key")
 }
 
 // started has a process record its key, as at its start.

@@ -61,7 +61,7 @@ func markPlaceholders(document *openapi3.T) {
 }
 
 type openapiCmd struct {
-	Which   string     `arg:"" help:"The version of the interface: v1 or v2."`
+	Which   string     `arg:"" help:"The version of the API: v1 or v2."`
 	Release op.Release `default:"latest" env:"-" help:"The release of v2."`
 	JSON    bool       `env:"-" help:"Print JSON instead of YAML (v2 only)."`
 }
@@ -77,7 +77,7 @@ func (c openapiCmd) Validate() error {
 		for _, e := range extensions {
 			names = append(names, e.Name)
 		}
-		return fmt.Errorf("there is no document %q: use %s", c.Which, strings.Join(names, " or "))
+		return fmt.Errorf("there is no document %q; use %s", c.Which, strings.Join(names, " or "))
 	case c.JSON:
 		return fmt.Errorf("--json is for v2 only")
 	}

@@ -74,7 +74,7 @@ func openRedis(ctx context.Context, address string) (*redisClient, error) {
 		},
 	}
 	if err := c.do(ctx, "PING"); err != nil {
-		return nil, errors.Join(fmt.Errorf("--redis-url: reach Redis at %s: %w", at.Host, err), c.Close())
+		return nil, errors.Join(fmt.Errorf("--redis-url: connect to Redis at %s: %w", at.Host, err), c.Close())
 	}
 	return c, nil
 }
@@ -110,10 +110,10 @@ func redisAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "redis" && u.Scheme != "rediss", u.Opaque != "", !databasePath.MatchString(u.Path):
-		return nil, errors.New("it cannot be read: write it as redis://user:password@host:port/database, or with rediss:// " +
+		return nil, errors.New("not a valid URL; write it as redis://user:password@host:port/database, or with rediss:// " +
 			"for TLS, with special characters escaped")
 	case u.RawQuery != "":
-		return nil, errors.New("it takes no parameters: leave out what follows the ?")
+		return nil, errors.New("parameters are not supported; omit the ? and everything after it")
 	}
 	u.Host = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
 	return u, nil

@@ -27,14 +27,14 @@ type redisMetrics struct {
 // newRedisMetrics monitors a client of openRedis, and adds its metrics to r.
 func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
 	m := &redisMetrics{client: client, seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "partnerapi_redis_seconds", Help: "How long calls to Redis took, by outcome: answered or failed.",
+		Name: "partnerapi_redis_seconds", Help: "Duration of calls to Redis, by outcome: answered or failed.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 	}, []string{"outcome"})}
 	for _, outcome := range []string{"answered", "failed"} {
 		m.seconds.WithLabelValues(outcome) // 0 is shown too
 	}
 	client.observe = m.observe
-	up := prometheus.GaugeOpts{Name: "partnerapi_redis_up", Help: "1 where Redis answered and took a write, else 0."}
+	up := prometheus.GaugeOpts{Name: "partnerapi_redis_up", Help: "1 if Redis responded and accepted a write, otherwise 0."}
 	r.MustRegister(prometheus.NewGaugeFunc(up, m.isUp), m.seconds)
 }
 

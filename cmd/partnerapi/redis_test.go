@@ -86,7 +86,7 @@ func TestRedisURL(t *testing.T) {
 	flag, locked := databaseFlag(t), miniredis.RunT(t)
 	locked.RequireAuth("open")
 	for address, words := range map[string][2]string{ // what serve says, and what doctor finds
-		"redis://:sesame@127.0.0.1:1": {"Redis", "refused"}, "redis://:sesame@127.0.0.1/many": {"--redis-url", "cannot be read"},
+		"redis://:sesame@127.0.0.1:1": {"Redis", "refused"}, "redis://:sesame@127.0.0.1/many": {"--redis-url", "not a valid URL"},
 		"redis://:sesame@" + locked.Addr(): {"Redis", "WRONGPASS"},
 	} {
 		r := command(t, "serve", "--listen=127.0.0.1:0", "--data-dir="+t.TempDir(), "--redis-url="+address, flag)
@@ -133,7 +133,7 @@ func wantUp(t *testing.T, client *redisClient, up, outcome string) (calls uint64
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	newRedisMetrics(client, r)
-	want := "# HELP partnerapi_redis_up 1 where Redis answered and took a write, else 0.\n" +
+	want := "# HELP partnerapi_redis_up 1 if Redis responded and accepted a write, otherwise 0.\n" +
 		"# TYPE partnerapi_redis_up gauge\npartnerapi_redis_up " + up + "\n"
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "partnerapi_redis_up"); err != nil {
 		t.Error(err)

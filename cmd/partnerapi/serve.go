@@ -312,7 +312,7 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 func (s *service) drain() {
 	s.stopping.Store(true)
 	if s.config.Drain > 0 {
-		s.log.Info("stopping: no longer ready, still serving new requests", "drain", s.config.Drain)
+		s.log.Info("stopping: no longer ready but still serving new requests", "drain", s.config.Drain)
 		<-s.after(s.config.Drain)
 	}
 }

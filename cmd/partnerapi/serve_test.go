@@ -92,8 +92,8 @@ func TestDailyRefresh(t *testing.T) {
 }
 
 var (
-	heldDay       = regexp.MustCompile(`msg="the clock shows a day far from the last daily refresh; [^"]*" now=\S+ last_refresh=(\S+) until=`)
-	acceptedClock = regexp.MustCompile(`msg="the day of the clock is accepted; remove --accept-clock"`)
+	heldDay       = regexp.MustCompile(`msg="the clock's date is far from the last daily refresh, [^"]*" now=\S+ last_refresh=(\S+) until=`)
+	acceptedClock = regexp.MustCompile(`msg="the clock's date is accepted; remove --accept-clock"`)
 )
 
 // TestAcceptClock verifies that a service whose last daily refresh was two months ago holds work back and says so in the
@@ -128,7 +128,7 @@ func TestAcceptClock(t *testing.T) {
 	}
 }
 
-var watchedAt = regexp.MustCompile(`msg="health and metrics are served" address=(\S+)`)
+var watchedAt = regexp.MustCompile(`msg="serving health and metrics" address=(\S+)`)
 
 // read returns the status and the body of a page.
 func read(t *testing.T, url string) (int, string) {

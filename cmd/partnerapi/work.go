@@ -67,7 +67,7 @@ func newBackground(
 	}
 	sender, err := mail.Open(f.SMTPURL, filepath.Join(dataDir, "outbox"))
 	if err != nil && f.SMTPURL == "" {
-		err = fmt.Errorf("--data-dir: without --smtp-url, emails become files: %w", err)
+		err = fmt.Errorf("--data-dir: without --smtp-url, emails are written to files: %w", err)
 	}
 	if err != nil {
 		return nil, err
@@ -126,14 +126,14 @@ func (w *background) run(ctx context.Context) error {
 type workCmd struct {
 	database.Flags
 	config.WorkFlags
-	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"The address of /healthz, /readyz and /metrics. Default: none."`
+	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"Address of /healthz, /readyz and /metrics. Default: none."`
 }
 
 // Validate rejects invalid flags; kong calls it while parsing. A mail server requires --public-url: the command serves no
 // pages itself, so links in mail must lead to another process.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
-		return errors.New("--smtp-url requires --public-url: links in mail begin with it, and links to " + cli.DefaultListen +
+		return errors.New("--smtp-url requires --public-url; links in emails begin with it, and links to " + cli.DefaultListen +
 			" work only on this machine")
 	}
 	return c.Check()
@@ -180,7 +180,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err er
 	if err != nil {
 		return err
 	}
-	w.log.InfoContext(ctx, "background work begins", "workers", c.Workers)
+	w.log.InfoContext(ctx, "background work started", "workers", c.Workers)
 	if listener == nil {
 		return w.run(ctx)
 	}
@@ -189,7 +189,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err er
 		return err
 	}
 	defer database.CloseInto(serveBeside(listener, c.healthAndMetrics(w, sources, log), log), &err)
-	log.InfoContext(ctx, "health and metrics are served", "address", listener.Addr().String())
+	log.InfoContext(ctx, "serving health and metrics", "address", listener.Addr().String())
 	return w.run(ctx)
 }
 

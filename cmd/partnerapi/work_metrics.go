@@ -20,7 +20,7 @@ import (
 func newMailTries() *prometheus.CounterVec {
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "partnerapi_mail_tries_total",
-		Help: "Tries to send a mail, by kind and outcome: sent, failed, retried, suppressed or lost.",
+		Help: "Attempts to send an email, by kind and outcome: sent, failed, retried, suppressed or lost.",
 	}, []string{"kind", "outcome"})
 	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} { // partners' mail counts as requested
 		for _, outcome := range []mail.Outcome{mail.Sent, mail.Failed, mail.Retried, mail.Suppressed, mail.Lost} {
@@ -39,10 +39,10 @@ type reportMetrics struct {
 func newReportMetrics() *reportMetrics {
 	m := &reportMetrics{
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "partnerapi_report_tries_total", Help: "Tries to make a report, by outcome: made, retried or failed.",
+			Name: "partnerapi_report_tries_total", Help: "Attempts to create a report, by outcome: made, retried or failed.",
 		}, []string{"outcome"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "partnerapi_report_seconds", Help: "How long tries to make a report took.",
+			Name: "partnerapi_report_seconds", Help: "Duration of attempts to create a report.",
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 50, 100},
 		}),
 	}
@@ -72,7 +72,7 @@ func newSyncMetrics() *syncMetrics {
 				"guard against deactivations) or interrupted (to be continued).",
 		}, []string{"provider", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "partnerapi_sync_seconds", Help: "How long this process worked on directory syncs, by provider.",
+			Name: "partnerapi_sync_seconds", Help: "Time that this process worked on a directory sync, by provider.",
 			Buckets: []float64{1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500},
 		}, []string{"provider"}),
 	}
@@ -112,15 +112,15 @@ func newDeliveryMetrics() *deliveryMetrics {
 	m := &deliveryMetrics{
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "partnerapi_webhook_tries_total",
-			Help: "Tries to deliver an event, by subscription and outcome: succeeded, retried, failed or lost.",
+			Help: "Attempts to deliver an event, by webhook and outcome: succeeded, retried, failed or lost.",
 		}, []string{"webhook", "outcome"}),
 		webhooks: domain.NewLabels(triedWebhooks),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "partnerapi_webhook_seconds", Help: "How long endpoints took to answer tries.",
+			Name: "partnerapi_webhook_seconds", Help: "Response time of webhook endpoints.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
-		dropped:  counter("dropped_total", "Deliveries that were given up because of their subscription or its key."),
-		disabled: counter("disabled_total", "Subscriptions that were disabled, for their endpoint took no events."),
+		dropped:  counter("dropped_total", "Deliveries dropped because of their webhook or its key."),
+		disabled: counter("disabled_total", "Webhooks disabled because their endpoint accepted no events."),
 	}
 	for _, outcome := range webhook.Outcomes {
 		m.tries.WithLabelValues(domain.OtherLabel, string(outcome)) // 0 is shown too

@@ -45,7 +45,7 @@ func TestReadyWithFullDisk(t *testing.T) {
 	}
 	code, said = s.ready(t.Context())
 	if code != http.StatusServiceUnavailable ||
-		!strings.HasPrefix(said, "not ready: the database cannot be used\nthe disk of ") {
+		!strings.HasPrefix(said, "not ready: the database is unavailable\nthe disk of ") {
 		t.Errorf("without the database %d %q", code, said)
 	}
 }
@@ -60,8 +60,8 @@ func TestFullDisk(t *testing.T) {
 		embedded, answers bool
 		words             string
 	}{
-		{true, true, "reads are served; writes,"}, {true, false, "nothing is served; the database starts again"},
-		{false, true, "reads and writes are served; reports,"}, {false, false, "nothing is served, as the database,"},
+		{true, true, "reads are served; writes,"}, {true, false, "nothing is served; the database restarts"},
+		{false, true, "reads and writes are served; reports and"}, {false, false, "nothing is served, as the database,"},
 	} {
 		if said := fullDisk(full, want.embedded, want.answers); !strings.Contains(said, "/srv/data is nearly full (99 MiB left): "+want.words) {
 			t.Errorf("says %q", said)
@@ -94,7 +94,7 @@ func TestMailServerIsWatched(t *testing.T) {
 			t.Errorf("after %v it is %v", step.err, got)
 		}
 	}
-	if strings.Count(said.String(), "cannot be used") != 1 || strings.Count(said.String(), "can be used again") != 1 {
+	if strings.Count(said.String(), "is unavailable") != 1 || strings.Count(said.String(), "is available again") != 1 {
 		t.Errorf("logs %s", &said)
 	}
 	if newMailWatch(nil, nil) != nil {

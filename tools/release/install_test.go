@@ -108,7 +108,7 @@ func (p process) start(t *testing.T, args ...string) *running {
 
 // announced matches what serve says of its address, in words or in its log, and work of that of its metrics.
 var announced = regexp.MustCompile(
-	`serves v2 release .* at http://(\S+)|"serving".*"address":"http://([^"]+)"|health and metrics are served".*"address":"([^"]+)"`)
+	`serves v2 release .* at http://(\S+)|"serving".*"address":"http://([^"]+)"|serving health and metrics".*"address":"([^"]+)"`)
 
 // stop asks the process to end as systemd does, and wants it to do so.
 func (s *running) stop(t *testing.T) {
@@ -280,7 +280,7 @@ func byHand(t *testing.T, service []string) {
 	c.Dir, c.Env = t.TempDir(), env
 	said, err := c.CombinedOutput()
 	if err != nil || !strings.Contains(string(said), "Northlight MSP") ||
-		!strings.Contains(string(said), "uses the settings of "+settings+", as the user partnerapi\n") {
+		!strings.Contains(string(said), "using the settings in "+settings+", as the user partnerapi\n") {
 		t.Errorf("by hand (%v): %s", err, said)
 	}
 	c = exec.Command("/usr/bin/partnerapi", "partners", "list", "--data-dir=data")

@@ -17,7 +17,7 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 		return nil
 	}
 	if m.Time, err = domain.ParseTime(string(text)); err != nil {
-		return fmt.Errorf("%q is neither a day such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", text)
+		return fmt.Errorf("%q is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z", text)
 	}
 	m.Time = m.Truncate(time.Microsecond) // as PostgreSQL stores it
 	return nil
@@ -33,7 +33,7 @@ func (s *Since) UnmarshalText(text []byte) error {
 		return nil
 	}
 	if err := s.Moment.UnmarshalText(text); err != nil {
-		return fmt.Errorf("%w, nor how long ago, such as 36h", err)
+		return fmt.Errorf("%w nor a duration such as 36h", err)
 	}
 	return nil
 }

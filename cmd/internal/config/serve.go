@@ -22,30 +22,30 @@ type ServeFlags struct {
 	database.CellFlags
 	WorkFlags
 	Listen         string        `default:"${listen}" help:"The address to listen on."`
-	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"A separate address for /metrics. Without it, /metrics is served with the API if that listens on a loopback address only, else not at all."`
-	Drain          time.Duration `default:"0s" help:"How long to accept requests after SIGTERM, while /readyz answers 503."`
+	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"Separate address for /metrics. If omitted, the API's address serves /metrics if it is a loopback address; otherwise /metrics is not served."`
+	Drain          time.Duration `default:"0s" help:"Time to keep accepting requests after SIGTERM, while /readyz returns 503."`
 	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3, 2.4, 2.5 or latest."`
-	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"A Redis in which replicas share budgets and checkpoints."`
-	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Proxies whose forwarded addresses are believed."`
-	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Their opens and clicks are not counted. The list replaces the built-in one, which is Microsoft's and Proofpoint's."`
-	MCPReadOnly    bool          `name:"mcp-read-only" help:"Show agents (/mcp) only the tools that read, and refuse the others."`
-	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages of the public URL always may."`
+	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"Redis server in which replicas share request budgets and checkpoints of paging."`
+	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Networks of proxies whose forwarded IP addresses are trusted."`
+	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Their opens and clicks are not counted. This list replaces the built-in list of Microsoft's and Proofpoint's networks."`
+	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer agents (/mcp) only the tools that read, and reject calls of the others."`
+	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages of the public URL are always allowed."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
-	NoMigrate      bool          `name:"no-migrate" help:"Change no tables, and refuse to serve while a migration is missing."`
-	SupportURL     string        `name:"support-url" placeholder:"URL" help:"Where partners get help: an https address or mailto:. The pages and the OpenAPI documents name it."`
-	Demo           bool          `help:"Fill an empty database with a demonstration, and accept its keys."`
+	NoMigrate      bool          `name:"no-migrate" help:"Don't change tables, and refuse to start if a migration is missing."`
+	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners get help: https:// or mailto:. The pages and the OpenAPI documents contain it."`
+	Demo           bool          `help:"Fill an empty database with demonstration data, and accept its API keys."`
 }
 
 // Check returns an error for the first flag that is invalid. It connects to nothing.
 func (c ServeFlags) Check() error {
 	if c.Listen == "" {
-		return errors.New("--listen: give an address, such as 127.0.0.1:8080")
+		return errors.New("--listen must not be empty; give an address such as 127.0.0.1:8080")
 	}
 	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") { // :0 is any free port
-		return fmt.Errorf("--metrics-listen: %s is the address of --listen; give another one", c.MetricsListen)
+		return fmt.Errorf("--metrics-listen: %s is already the address of --listen; give another address", c.MetricsListen)
 	}
 	if c.Drain < 0 {
-		return fmt.Errorf("--drain: %v is below 0", c.Drain)
+		return fmt.Errorf("--drain must not be negative: %v", c.Drain)
 	}
 	if _, err := domain.ParseNetworks(c.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies: %w", err)
@@ -60,7 +60,7 @@ func (c ServeFlags) Check() error {
 	}
 	if u, err := url.Parse(c.SupportURL); c.SupportURL != "" &&
 		(err != nil || (u.Scheme != "mailto" || u.Opaque == "") && (u.Scheme != "https" || u.Host == "")) {
-		return fmt.Errorf("--support-url: %q is no https address and no mailto:name@example.com", c.SupportURL)
+		return fmt.Errorf("--support-url: %q is neither an https URL nor mailto:name@example.com", c.SupportURL)
 	}
 	if _, err := c.ParseCell(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func Listen(flag, address string) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w (choose another with %s)", address, err, flag)
+		return nil, fmt.Errorf("cannot listen on %s: %w (choose another address with %s)", address, err, flag)
 	}
 	return listener, nil
 }

@@ -29,17 +29,17 @@ type WorkFlags struct {
 	FontFlag
 	webhookFlags
 	MailDomainsFlag
-	PublicURL string `name:"public-url" placeholder:"URL" help:"The address that callers reach the service at, with which links begin. It may have a path, which the proxy in front takes off. Default: the listen address."`
-	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"The mail server, as smtp://user:password@host:port, or smtps://. Without it, mail goes to files in the folder outbox of --data-dir."`
-	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"The sender of mail. Default: no-reply at the host of --public-url."`
-	Workers   int    `default:"${workers}" help:"How many mails are sent at a time."`
+	PublicURL string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service; all links begin with it. It may have a path, which the reverse proxy must remove. Default: the listen address."`
+	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"Mail server, as smtp://user:password@host:port or smtps://. If omitted, emails are written to files in the folder outbox in --data-dir."`
+	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"Sender of emails. Default: no-reply at the host of --public-url."`
+	Workers   int    `default:"${workers}" help:"Number of emails that are sent concurrently."`
 
-	Connections int `default:"20" help:"How many connections to the database requests and background work may use. The process opens up to 9 more: for locks, readiness and metrics, and to be notified of mail, reports and changes of v1."`
+	Connections int `default:"20" help:"Maximum number of database connections for requests and background work. The process opens up to 9 more, for locks, readiness, metrics and notifications."`
 
-	AcceptClock bool `name:"accept-clock" help:"Accept the day that the database's clock shows, although it is more than 31 days from the last daily refresh. It is accepted once, at the start: remove the flag afterward. Without it, deletions, renewals and scheduled sends wait for 24 hours."`
+	AcceptClock bool `name:"accept-clock" help:"Accept the date of the database's clock although it is more than 31 days from the last daily refresh. It is accepted once, at startup: remove the flag afterward. If omitted, deletions, renewals and scheduled simulations wait for 24 hours."`
 
-	LogLevel  slog.Level `name:"log-level" default:"info" help:"The lowest level that is logged: debug, info, warn or error."`
-	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"The form of log lines: text or json."`
+	LogLevel  slog.Level `name:"log-level" default:"info" help:"Lowest level of log lines: debug, info, warn or error."`
+	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"Format of log lines: text or json."`
 }
 
 // Check returns an error for the first flag that is invalid. It connects to nothing.
@@ -65,10 +65,10 @@ func (f WorkFlags) Check() error {
 		}
 	}
 	if f.Workers < 1 || f.Workers > 1000 {
-		return fmt.Errorf("--workers: %d is not between 1 and 1000", f.Workers)
+		return fmt.Errorf("--workers must be between 1 and 1000: %d", f.Workers)
 	}
 	if f.Connections < MinConnections || f.Connections > 1000 {
-		return fmt.Errorf("--connections: %d is not between %d and 1000", f.Connections, MinConnections)
+		return fmt.Errorf("--connections must be between %[2]d and 1000: %[1]d", f.Connections, MinConnections)
 	}
 	if _, err := f.Endpoints("" /* version */, nil /* clock */); err != nil { // which does not connect
 		return err
@@ -101,10 +101,10 @@ func (f WorkFlags) CheckConnections(ctx context.Context, d *db.DB, log *slog.Log
 	case err != nil:
 		return err
 	case conns.TooFew():
-		return fmt.Errorf("this process may need %d connections (--connections %d), and the database allows %d: "+
-			"lower them, or raise the database's max_connections", conns.Needed, f.Connections, conns.Allowed)
+		return fmt.Errorf("this process may need %d connections (--connections %d), but the database allows only %d; "+
+			"lower --connections or raise the database's max_connections", conns.Needed, f.Connections, conns.Allowed)
 	case conns.Scarce():
-		log.WarnContext(ctx, "the database may run out of connections: lower --connections, or raise its max_connections",
+		log.WarnContext(ctx, "the database may run out of connections; lower --connections or raise the database's max_connections",
 			"needed", conns.Needed, "used_by_others", conns.Used, "allowed", conns.Allowed)
 	}
 	return nil
@@ -122,9 +122,9 @@ func (f WorkFlags) EndClockHold(ctx context.Context, d *db.DB, log *slog.Logger,
 	case err != nil:
 		return err
 	case accepted:
-		log.WarnContext(ctx, "the day of the clock is accepted; remove --accept-clock", "now", d.Now())
+		log.WarnContext(ctx, "the clock's date is accepted; remove --accept-clock", "now", d.Now())
 	default:
-		log.InfoContext(ctx, "--accept-clock has no effect: no work waits because of the day of the clock")
+		log.InfoContext(ctx, "--accept-clock has no effect, as no work waits because of the clock's date")
 	}
 	return nil
 }
@@ -154,8 +154,8 @@ func (f WorkFlags) StartupEnv(s cli.Env, log *slog.Logger) cli.Env {
 
 // webhookFlags restrict where events may be delivered.
 type webhookFlags struct {
-	WebhookAllowPrivate bool   `name:"webhook-allow-private" help:"Deliver events to private, local and special addresses too: for tests and closed networks."`
-	WebhookCA           string `name:"webhook-ca" type:"path" placeholder:"FILE" help:"Certificate authorities, in PEM, to trust for endpoints of webhooks in addition to the system's."`
+	WebhookAllowPrivate bool   `name:"webhook-allow-private" help:"Also deliver events to private, local and special IP addresses, for tests and closed networks."`
+	WebhookCA           string `name:"webhook-ca" type:"path" placeholder:"FILE" help:"Certificate authorities (PEM) to trust for webhook endpoints, in addition to the system's."`
 }
 
 // Endpoints returns the client of webhook endpoints, for a version of the program.
@@ -171,9 +171,9 @@ func (f webhookFlags) Endpoints(version string, clock domain.Clock) (*webhook.En
 
 // DirectoryFlags set the addresses of directories.
 type DirectoryFlags struct {
-	GraphURL  string `name:"microsoft-graph-url" placeholder:"URL" help:"The address of Microsoft Graph, without a version, for national clouds. Default: https://graph.microsoft.com."`
-	LoginURL  string `name:"microsoft-login-url" placeholder:"URL" help:"The address where Microsoft issues tokens, for national clouds. Default: https://login.microsoftonline.com."`
-	GoogleURL string `name:"google-url" placeholder:"URL" help:"The address of Google's Admin SDK. Default: https://admin.googleapis.com."`
+	GraphURL  string `name:"microsoft-graph-url" placeholder:"URL" help:"URL of Microsoft Graph, without a version, for national clouds. Default: https://graph.microsoft.com."`
+	LoginURL  string `name:"microsoft-login-url" placeholder:"URL" help:"URL where Microsoft issues tokens, for national clouds. Default: https://login.microsoftonline.com."`
+	GoogleURL string `name:"google-url" placeholder:"URL" help:"URL of Google's Admin SDK. Default: https://admin.googleapis.com."`
 }
 
 // Connector returns a function that connects to directories. Its requests have spans unless traces is nil.

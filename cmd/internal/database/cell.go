@@ -11,8 +11,8 @@ import (
 
 // CellFlags name the cell, one of several installations among which partners are divided.
 type CellFlags struct {
-	Cell      string `default:"00" help:"The code of this installation, where partners are divided among several: two of 0-9, A-Z, a-z, counted from 00. Fixed in the database at the first start that names one."`
-	CellCount int    `name:"cell-count" default:"1" help:"How many such installations there may ever be. Fixed with --cell."`
+	Cell      string `default:"00" help:"The code of this installation, if partners are divided among several: two characters of 0-9, A-Z and a-z, counted from 00. The first start with this flag stores it in the database for good."`
+	CellCount int    `name:"cell-count" default:"1" help:"Maximum number of such installations, now and later. Stored together with --cell."`
 }
 
 // ParseCell returns the cell that the flags name.
@@ -43,9 +43,9 @@ func CheckCell(actual, wanted domain.Cell) error {
 	case actual == wanted:
 		return nil
 	case actual.Count > 1:
-		return fmt.Errorf("this database is cell %s for good: give --cell %s --cell-count %d",
+		return fmt.Errorf("this database is permanently cell %s; start with --cell %s --cell-count %d",
 			actual, actual.Code(), actual.Count)
 	}
 	// Without partners, it would have become the wanted cell.
-	return fmt.Errorf("this database has partners, whose keys lead to cell 00: it cannot be cell %s", wanted)
+	return fmt.Errorf("this database has partners whose keys lead to cell 00, so it cannot be cell %s", wanted)
 }

@@ -46,7 +46,7 @@ func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text st
 		return db.ClientName{}, err
 	case len(found) == 0 && !partner.IsZero():
 		if elsewhere, err := d.FindClients(ctx, domain.PartnerID{}, id, text); err != nil || len(elsewhere) > 0 {
-			return db.ClientName{}, cmp.Or(err, fmt.Errorf("the client %q is not of this partner but of another one: %s", text,
+			return db.ClientName{}, cmp.Or(err, fmt.Errorf("the client %q belongs to another partner: %s", text,
 				strings.Join(pg.MapRows(elsewhere, func(c *db.ClientName) string { return c.Partner }), ", ")))
 		}
 		fallthrough
@@ -55,11 +55,11 @@ func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text st
 		if err != nil {
 			return db.ClientName{}, err
 		}
-		return db.ClientName{}, fmt.Errorf("there is no client %q, or it was archived: name one by its id, as GET /v2/clients shows it, "+
-			"or its name%s", text, output.DidYouMean(text, names))
+		return db.ClientName{}, fmt.Errorf("there is no client %q, or it is archived; give a client by its ID, as GET /v2/clients returns it, "+
+			"or by its name%s", text, output.DidYouMean(text, names))
 	case len(found) > 1:
 		ids := pg.MapRows(found, func(c *db.ClientName) string { return fmt.Sprintf("%s (of %s)", c.ID, c.Partner) })
-		return db.ClientName{}, fmt.Errorf("%d clients are called %q: name one by its id, %s", len(found), text,
+		return db.ClientName{}, fmt.Errorf("%d clients have the name %q; give the ID of one: %s", len(found), text,
 			strings.Join(ids, " or "))
 	}
 	return found[0], nil
@@ -86,8 +86,8 @@ func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, 
 		if len(all) == 1 {
 			return all[0].ID, nil
 		}
-		return domain.PartnerID{}, fmt.Errorf("there are %d partners: name one with --partner, or create one with the "+
-			"command partners create", len(all))
+		return domain.PartnerID{}, fmt.Errorf("there are %d partners; choose one with --partner, or create one with "+
+			"partners create", len(all))
 	}
 	names, byName := make([]string, len(all)), domain.PartnerID{}
 	for i, p := range all {
@@ -100,7 +100,7 @@ func FindPartner(ctx context.Context, d *db.DB, name string) (domain.PartnerID, 
 		}
 	}
 	if byName.IsZero() {
-		return byName, fmt.Errorf("there is no partner %q: the command partners list shows them%s", name,
+		return byName, fmt.Errorf("there is no partner %q; partners list shows all%s", name,
 			output.DidYouMean(name, names))
 	}
 	return byName, nil

@@ -29,12 +29,12 @@ import (
 
 // Flags select a command's database: a given one, or the embedded one of a data directory, which it joins or starts.
 type Flags struct {
-	DatabaseURL string `name:"database-url" placeholder:"URL" group:"database" brief:"A PostgreSQL database. Default: the embedded one." help:"A PostgreSQL database, as postgres://user:password@host/name. Without it, the embedded one of --data-dir is used."`
-	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"PostgreSQL itself, where --database-url is a pooler." help:"PostgreSQL itself, where --database-url leads to a pooler such as PgBouncer: for LISTEN, locks of a session and migrations. Required there."`
-	Prepares    bool   `name:"pooler-prepares" group:"database" brief:"The pooler keeps prepared statements." help:"The pooler at --database-url keeps prepared statements (PgBouncer 1.21 and newer, with max_prepared_statements above 0): frequent queries then keep their plans."`
-	ReplicaURL  string `name:"replica-url" placeholder:"URL" group:"database" brief:"A standby to read reports and exports from." help:"A standby of --database-url. Reports, exports and the figures of metrics are read from it while it keeps up, and everything else from the primary."`
-	DataDir     string `name:"data-dir" default:"./data" type:"path" group:"database" brief:"The embedded database and files." help:"Where the embedded database and the files are kept."`
-	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"PostgreSQL's programs." help:"The folder of the PostgreSQL server's programs, where they are not in a usual place."`
+	DatabaseURL string `name:"database-url" placeholder:"URL" group:"database" brief:"PostgreSQL database. Default: the embedded one." help:"PostgreSQL database, as postgres://user:password@host/name. Default: the embedded database in --data-dir."`
+	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"PostgreSQL itself, if --database-url is a pooler." help:"PostgreSQL itself, for LISTEN, session locks and migrations. Required if --database-url leads to a pooler such as PgBouncer."`
+	Prepares    bool   `name:"pooler-prepares" group:"database" brief:"The pooler supports prepared statements." help:"The pooler at --database-url supports prepared statements (PgBouncer 1.21 and later, with max_prepared_statements above 0), so that frequent queries keep their plans."`
+	ReplicaURL  string `name:"replica-url" placeholder:"URL" group:"database" brief:"Standby to read reports and exports from." help:"Standby of --database-url. While it keeps up, reports, exports and metrics are read from it; everything else is read from the primary."`
+	DataDir     string `name:"data-dir" default:"./data" type:"path" group:"database" brief:"Folder of the embedded database and files." help:"Folder of the embedded database and of the service's files."`
+	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"Folder of PostgreSQL's programs." help:"Folder of the PostgreSQL server's programs, if they are not in a usual place."`
 }
 
 // With opens the database, runs work, and closes it. It returns an error if the tables are not at the version that this
@@ -109,7 +109,7 @@ const EncodingHint = "restore a dump of it into a database with the encoding UTF
 func warnOfEncoding(ctx context.Context, d *db.DB, log *slog.Logger) error {
 	server, err := doctor.ReadServer(ctx, d)
 	if err == nil && server.Encoding != migrate.Encoding {
-		log.WarnContext(ctx, "the database does not store every character: "+EncodingHint, "encoding", server.Encoding)
+		log.WarnContext(ctx, "the database cannot store every character; "+EncodingHint, "encoding", server.Encoding)
 	}
 	return err
 }
@@ -123,7 +123,7 @@ func (f Flags) CheckExists() error {
 	case err != nil:
 		return fmt.Errorf("look for a database: %w", err)
 	case !exists:
-		return fmt.Errorf("there is no database here (%s): run serve or migrate first, or see --data-dir and "+
+		return fmt.Errorf("there is no database in %s; run serve or migrate first, or set --data-dir or "+
 			"--database-url", f.DataDir)
 	}
 	return nil
@@ -155,13 +155,13 @@ func (f Flags) HasPooler(ctx context.Context) (bool, error) {
 	}
 	pooled, err := pg.HasPooler(ctx, f.DatabaseURL)
 	if err != nil {
-		err = UnreachableError(fmt.Errorf("reach the database: %w", err))
+		err = UnreachableError(fmt.Errorf("connect to the database: %w", err))
 	}
 	return pooled, err
 }
 
 // PoolerHint explains how to use a pooler.
-const PoolerHint = "give the address of PostgreSQL itself by --direct-database-url"
+const PoolerHint = "set --direct-database-url to the URL of PostgreSQL itself"
 
 // CheckPooler returns an error if pooled is true, for --database-url, and --direct-database-url is missing. It also
 // rejects a --direct-database-url without --database-url, one that cannot be reached, and one that leads to a pooler.
@@ -173,7 +173,7 @@ func (f Flags) CheckPooler(ctx context.Context, pooled bool) error {
 	case f.DirectURL == "":
 		return nil
 	case f.DatabaseURL == "":
-		return errors.New("--direct-database-url goes with --database-url")
+		return errors.New("--direct-database-url requires --database-url")
 	}
 	direct, err := pg.HasPooler(ctx, f.DirectURL)
 	switch {
@@ -194,7 +194,7 @@ func (f Flags) ConnectVia(
 	url, stop := f.DatabaseURL, func() error { return nil }
 	if url == "" {
 		if f.ReplicaURL != "" {
-			return nil, nil, errors.New("--replica-url goes with --database-url")
+			return nil, nil, errors.New("--replica-url requires --database-url")
 		}
 		server, err := f.startEmbedded(ctx, progress)
 		if err != nil {
@@ -242,7 +242,7 @@ func checkSameDatabase(ctx context.Context, d *db.DB) error {
 		free, err := pg.One[bool](ctx, d, "compare the databases",
 			pg.SQL("SELECT pg_try_advisory_xact_lock(hashtextextended(?::text, 0))", name))
 		if err == nil && free {
-			err = errors.New("--direct-database-url leads to another database than --database-url")
+			err = errors.New("--direct-database-url and --database-url lead to different databases")
 		}
 		return err
 	})
@@ -254,13 +254,13 @@ func UnreachableError(err error) error {
 	if known := domain.AsError(err); known.Cause != nil {
 		err = known.Cause
 	}
-	return fmt.Errorf("%w\n(is the server running, and are --database-url, its user and its password right?)", pg.DecisiveFailure(err))
+	return fmt.Errorf("%w\n(is the server running, and are --database-url, its user and its password correct?)", pg.DecisiveFailure(err))
 }
 
 // startEmbedded starts the embedded server, or joins a running one.
 func (f Flags) startEmbedded(ctx context.Context, progress io.Writer) (*embedded.Server, error) {
 	if err := os.MkdirAll(f.DataDir, 0o755); err != nil {
-		return nil, fmt.Errorf("--data-dir: make the data directory: %w", err)
+		return nil, fmt.Errorf("--data-dir: create the data directory: %w", err)
 	}
 	server, err := embedded.Start(ctx, f.embeddedConfig(progress))
 	if fault, ok := errors.AsType[*fs.PathError](err); ok && f.holds(fault.Path) {
@@ -340,6 +340,6 @@ func CloseInto(shut func() error, err *error) {
 // PrintRecounts prints each stored count that was wrong and is corrected.
 func PrintRecounts(to io.Writer, miscounts []doctor.Miscount) {
 	for _, m := range miscounts {
-		fmt.Fprintf(to, "recounted: %s %s was %s, is %s\n", m.Counter, m.Key, m.Stored, m.Counted)
+		fmt.Fprintf(to, "recounted: %s %s was %s, now %s\n", m.Counter, m.Key, m.Stored, m.Counted)
 	}
 }

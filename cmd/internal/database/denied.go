@@ -16,5 +16,5 @@ func ExplainDenied(d *db.DB, err error) error {
 		return err
 	}
 	fault, remedy := doctor.Denial(err, d.Pool().Config().ConnConfig.User)
-	return fmt.Errorf("%s: %s: %w", fault, cmp.Or(remedy, "partnerapi doctor prints the GRANT statements for all tables and sequences"), err)
+	return fmt.Errorf("%s; %s: %w", fault, cmp.Or(remedy, "partnerapi doctor prints the GRANT statements for all tables and sequences"), err)
 }

@@ -16,7 +16,7 @@ import (
 
 // KeyFlags select the encryption key of secrets.
 type KeyFlags struct {
-	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"The key that secrets are encrypted with in the database: 32 bytes in base64, or file:PATH. Older keys may follow, to decrypt with. Default: encryption.key in --data-dir, made at the first start, where the embedded database is used; else none."`
+	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"Key that encrypts the secrets in the database: 32 bytes in base64, or file:PATH. Older keys may follow, for decryption. Default with the embedded database: encryption.key in --data-dir, created at the first start; otherwise none."`
 }
 
 // CheckKey returns an error if the flag is given and its keys cannot be read.
@@ -48,8 +48,8 @@ func (f KeyFlags) OpenKeys(ctx context.Context, d *db.DB, at Flags, log *slog.Lo
 		return keys, CheckKeys(ctx, d, keys, hasSecrets)
 	}
 	if hasSecrets {
-		log.WarnContext(ctx, "the database holds secrets, such as the credentials of directories, and there is no "+
-			"--encryption-key to decrypt them with")
+		log.WarnContext(ctx, "the database contains secrets, such as the credentials of directories; set "+
+			"--encryption-key to decrypt them")
 	}
 	return nil, nil
 }
@@ -64,8 +64,8 @@ func (f KeyFlags) Keys(at Flags, hasSecrets bool) (*seal.Keys, error) {
 		return nil, nil
 	}
 	if _, err := os.Stat(at.KeyFile()); errors.Is(err, fs.ErrNotExist) && hasSecrets {
-		return nil, fmt.Errorf("%s is missing, and the database holds secrets that are encrypted with the key in it: "+
-			"restore it from a backup, or give its key by --encryption-key", at.KeyFile())
+		return nil, fmt.Errorf("%s is missing, but the database contains secrets that are encrypted with its key; "+
+			"restore the file from a backup, or set --encryption-key to its key", at.KeyFile())
 	}
 	return seal.FileKeys(at.KeyFile())
 }
@@ -86,8 +86,8 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) 
 			case err == nil:
 				return nil
 			case hasSecrets:
-				return fmt.Errorf("the secrets in the database, such as the credentials of directories, are %w: give their "+
-					"key by --encryption-key; if a rotation was begun, after the new key and a comma", err)
+				return fmt.Errorf("the secrets in the database, such as the credentials of directories, are %w; set "+
+					"--encryption-key to their key; if a rotation was started, to NEW,OLD", err)
 			}
 		}
 		if set, err := SetCheck(ctx, d, keys, check); err != nil || set {

@@ -52,7 +52,7 @@ func TestAssess(t *testing.T) {
 	state.LastRefresh = domain.DateOf(noon).AddDays(-31)
 	assertFinding(t, assessDay(state), passed, "2026-05-15")
 	state.LastRefresh = domain.DateOf(noon).AddDays(-32)
-	assertFinding(t, assessDay(state), warned, "2026-05-14", "start serve or work, and wait for 24 hours", "--accept-clock")
+	assertFinding(t, assessDay(state), warned, "2026-05-14", "start serve or work and wait for 24 hours", "--accept-clock")
 	state.Seen, state.Waited = true, 18*time.Hour
 	assertFinding(t, assessDay(state), warned, "wait until 2026-06-15T18:00:00Z", "--accept-clock")
 	state.Waited = 24 * time.Hour
@@ -70,7 +70,7 @@ func TestChecksEnd(t *testing.T) {
 	hung := check{name: "hung", run: func(_ *examination, ctx context.Context) finding {
 		return withinContext(ctx, "mend it", func() finding { <-forever; return finding{} })
 	}}
-	assertFinding(t, e.runCheck(ctx, hung), failed, "no answer in time", "mend it")
+	assertFinding(t, e.runCheck(ctx, hung), failed, "no response in time", "mend it")
 }
 
 // TestSilentMailServer: a mail server that says nothing is no mail server.
@@ -187,14 +187,14 @@ func TestDoctorFindsPorts(t *testing.T) {
 				_, _ = w.Write([]byte("ready\n"))
 				return
 			}
-			http.Error(w, "not ready: the database cannot be used", http.StatusServiceUnavailable)
+			http.Error(w, "not ready: the database is unavailable", http.StatusServiceUnavailable)
 		}))
 		e := &examination{ServeFlags: config.ServeFlags{Listen: strings.TrimPrefix(own.URL, "http://"), MetricsListen: at}}
-		assertFinding(t, e.checkListen(t.Context()), passed, "answers at")
+		assertFinding(t, e.checkListen(t.Context()), passed, "already listens at")
 		own.Close()
 	}
 	e = &examination{ServeFlags: config.ServeFlags{Listen: "127.0.0.1:0"}}
-	assertFinding(t, e.checkListen(t.Context()), passed, "can be taken")
+	assertFinding(t, e.checkListen(t.Context()), passed, "available")
 }
 
 func TestDoctorFindsVariables(t *testing.T) {

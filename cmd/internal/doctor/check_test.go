@@ -150,13 +150,13 @@ func TestChecks(t *testing.T) {
 		{"public url", "--smtp-url=" + office, failed, "only this machine|--public-url"},
 		{"public url", "--public-url=http://api.example.com", warned, "not encrypted|https"},
 		{"public url", "--listen=0.0.0.0:8080", warned, "0.0.0.0:8080|other machines|--public-url"},
-		{"public url", "--listen=[::]:8080|--smtp-url=" + office, failed, "links in mail|--public-url"},
+		{"public url", "--listen=[::]:8080|--smtp-url=" + office, failed, "links in emails|--public-url"},
 		{"public url", "", passed, "this machine only"},
-		{"trusted proxies", "--trusted-proxies=0.0.0.0/0", warned, "everybody"},
+		{"trusted proxies", "--trusted-proxies=0.0.0.0/0", warned, "everyone"},
 		{"trusted proxies", public, warned, "proxy"},
-		{"demonstration", "--demo", warned, "keys that everybody knows"},
+		{"demonstration", "--demo", warned, "publicly known API keys"},
 		{"webhooks", "--webhook-allow-private", warned, "private|--webhook-allow-private"},
-		{"metrics", public, warned, "everybody|--metrics-listen"},
+		{"metrics", public, warned, "everyone|--metrics-listen"},
 		{"metrics", "", passed, "this machine only"},
 		{"redis", "--redis-url=redis://away", failed, "refused|--redis-url"},
 		{"redis", "--redis-url=redis://replica", failed, "READONLY|primary|--redis-url"},
@@ -169,7 +169,7 @@ func TestChecks(t *testing.T) {
 	}
 	w.Exec(`INSERT INTO api_keys (id, partner_id, name, prefix, digest, all_clients, scopes, networks, demo, created_at)
 		SELECT gen_random_uuid(), id, 'demo', 'pk_demo', 'demo', true, '{read}', '{}', true, now() FROM partners LIMIT 1`)
-	expected{"demo data", "", warned, "--demo filled this database|give --demo"}.assert(t, here)
+	expected{"demo data", "", warned, "--demo filled this database|start with --demo"}.assert(t, here)
 	expected{"demo data", "--demo", "", ""}.assert(t, here)
 }
 
@@ -189,20 +189,20 @@ func TestDatabases(t *testing.T) {
 		{"database", "--database-url=host=127.0.0.1,password=sesame", failed, "database URL|separated by spaces"},
 		{"database", "--database-url=host=127.0.0.1 port=1 dbname=y;password=sesame", failed, "database URL|separated by spaces"},
 		{"migrations", "--database-url=postgres://someone:sesame@" + nobody + "/x", "", ""},
-		{"database", "--data-dir=" + dir, warned, "serve makes an embedded one|" + dir},
-		{"data directory", "--data-dir=" + dir, warned, dir + " is not there"},
-		{"report store", "", passed, "serve makes"},
-		{"report store", "--data-dir=" + unwritable, failed, "serve cannot make " + filepath.Join(unwritable, "reports") + "|--data-dir"},
-		{"report store", "--report-store=file://" + unwritable + "/a/b", failed, "serve cannot make|--report-store"},
-		{"data directory", "--data-dir=" + unwritable + "/a/b", failed, "serve cannot make|--data-dir"},
-		{"database", "--data-dir=" + unwritable, failed, "serve cannot make " + filepath.Join(unwritable, "postgres") + "|--data-dir"},
+		{"database", "--data-dir=" + dir, warned, "serve creates an embedded one|" + dir},
+		{"data directory", "--data-dir=" + dir, warned, dir + " does not exist"},
+		{"report store", "", passed, "serve creates"},
+		{"report store", "--data-dir=" + unwritable, failed, "serve cannot create " + filepath.Join(unwritable, "reports") + "|--data-dir"},
+		{"report store", "--report-store=file://" + unwritable + "/a/b", failed, "serve cannot create|--report-store"},
+		{"data directory", "--data-dir=" + unwritable + "/a/b", failed, "serve cannot create|--data-dir"},
+		{"database", "--data-dir=" + unwritable, failed, "serve cannot create " + filepath.Join(unwritable, "postgres") + "|--data-dir"},
 		{"report store", "--report-store=host=127.0.0.1,password=sesame", failed, "password=xxxxx|--report-store"},
 		{"flags", "--webhook-ca=/redis:/u:sesame@cache", failed, "u:xxxxx@cache"},
 		{"data directory", "--data-dir=" + dir + "/redis:/u:sesame@cache", warned, "u:xxxxx@cache"},
 		{"report store", "--report-store=file://" + dir, warned, dir + " does not exist|--report-store"},
 		// No embedded database is promised where none can start.
 		{"database", "--postgres-bin=" + t.TempDir(), failed, "--postgres-bin|--database-url"},
-		{"migrations", "--database-url=" + empty, warned, "not there|serve brings them up to date"},
+		{"migrations", "--database-url=" + empty, warned, "not there|serve migrates the tables"},
 		{"migrations", "--no-migrate|--database-url=" + empty, failed, "partnerapi migrate"},
 	} {
 		want.assert(t, "")
@@ -247,7 +247,7 @@ func TestRolesAndEncodings(t *testing.T) {
 		w.Exec("GRANT USAGE ON SEQUENCE " + name + " TO " + name)
 		expected{"role", "", failed, "lacks rights on|" + name + "|GRANT USAGE, UPDATE ON ALL SEQUENCES"}.assert(t, at.String())
 		w.Exec("REVOKE SELECT ON schema_migrations FROM " + name)
-		expected{"migrations", "", failed, "lacks a right on the table schema_migrations|check role"}.assert(t, at.String())
+		expected{"migrations", "", failed, "lacks a right on the table schema_migrations|the check role"}.assert(t, at.String())
 		w.Exec("DROP SEQUENCE " + name)
 	}
 	other := *own
@@ -417,8 +417,8 @@ func TestRecounts(t *testing.T) {
 		says []string
 	}{
 		{false, []string{
-			`recounted: clients of partners {"id" : "`, `was (99), is (1`, `recounted: users of clients {"id" : "`,
-			"2 stored counts were wrong and corrected; all others are right\n",
+			`recounted: clients of partners {"id" : "`, `was (99), now (1`, `recounted: users of clients {"id" : "`,
+			"2 stored counts were wrong and corrected; all others are correct\n",
 		}},
 		{true, []string{`{"corrected":[]}` + "\n"}},
 	} {

@@ -27,7 +27,7 @@ import (
 
 // checkFlags parses the flags as serve does at its start.
 func (e *examination) checkFlags(ctx context.Context) finding {
-	const remedy = "correct the flag, or the variable PARTNERAPI_ with its name"
+	const remedy = "correct the flag or its PARTNERAPI_ variable"
 	if err := errors.Join(e.Check(), telemetry.Check()); err != nil {
 		return fail(remedy, err)
 	}
@@ -35,14 +35,14 @@ func (e *examination) checkFlags(ctx context.Context) finding {
 		if _, err := e.Renderer(); err != nil {
 			return fail(remedy, err)
 		}
-		return pass("they can be used")
+		return pass("valid")
 	})
 }
 
 // checkWebhooks warns if events may be delivered to this machine's own network.
 func (e *examination) checkWebhooks(context.Context) finding {
 	if e.WebhookAllowPrivate {
-		return warn("take --webhook-allow-private away", "deliveries reach private and local addresses too")
+		return warn("remove --webhook-allow-private", "events are also delivered to private and local addresses")
 	}
 	return pass("public addresses only")
 }
@@ -50,27 +50,27 @@ func (e *examination) checkWebhooks(context.Context) finding {
 // checkRedis connects, and makes a write as budgets do.
 func (e *examination) checkRedis(ctx context.Context) finding {
 	if e.RedisURL == "" {
-		return pass("none: each process counts budgets for itself (several processes that serve need one)")
+		return pass("none: each process counts request budgets separately (several serve processes need Redis)")
 	}
 	at, writeErr, err := e.redis(ctx, e.RedisURL)
 	switch {
 	case err != nil:
-		return fail("start Redis, or correct --redis-url: serve does not start without it", err)
+		return fail("start Redis or correct --redis-url; serve does not start without it", err)
 	case writeErr != nil:
-		return fail("give the primary by --redis-url, with room for keys (maxmemory), and a user who may run scripts (EVAL, EVALSHA) "+
-			"on the keys partnerapi/*; meanwhile each process counts budgets for itself",
-			fmt.Errorf("it cannot be written at %s: %w", at, writeErr))
+		return fail("set --redis-url to the primary, with memory for keys (maxmemory) and a user who may run scripts (EVAL, EVALSHA) "+
+			"on the keys partnerapi/*; meanwhile each process counts request budgets separately",
+			fmt.Errorf("cannot write to Redis at %s: %w", at, writeErr))
 	}
-	return pass("answers at %s, and takes writes by scripts", at)
+	return pass("accepts writes by scripts at %s", at)
 }
 
 // checkMail connects to the mail server without sending. Without a server, it warns unless the database is embedded.
 func (e *examination) checkMail(ctx context.Context) finding {
 	switch {
 	case e.SMTPURL == "" && e.DatabaseURL == "":
-		return pass("no mail server: mails become files in %s", filepath.Join(e.DataDir, "outbox"))
+		return pass("no mail server: emails are written to files in %s", filepath.Join(e.DataDir, "outbox"))
 	case e.SMTPURL == "":
-		return warn("give --smtp-url", "no mail server: mails become files in %s", filepath.Join(e.DataDir, "outbox"))
+		return warn("set --smtp-url", "no mail server: emails are written to files in %s", filepath.Join(e.DataDir, "outbox"))
 	}
 	sender, err := mail.NewSMTP(e.SMTPURL)
 	if err != nil {
@@ -79,32 +79,32 @@ func (e *examination) checkMail(ctx context.Context) finding {
 	defer sender.Close()
 	how, err := sender.Check(ctx)
 	if err != nil {
-		return fail("correct --smtp-url: host, port, user, password, starttls, ca", err)
+		return fail("correct --smtp-url: its host, port, user, password, starttls or ca", err)
 	}
-	return pass("the server takes mail (%s); nothing was sent", how)
+	return pass("the mail server accepts emails (%s); nothing was sent", how)
 }
 
 // checkPublicURL checks that callers and readers of mail can reach the public address, by default that of --listen, and
 // that it is encrypted. One that only this machine can reach is a failure if mail is sent, and a warning if serve
 // listens on other addresses too.
 func (e *examination) checkPublicURL(context.Context) finding {
-	const remedy = "set --public-url to the https address that callers and readers of mail use"
+	const remedy = "set --public-url to the https URL that callers and email recipients use"
 	address := cmp.Or(e.PublicURL, cli.ListenURL(e.Listen))
 	u, err := url.Parse(address)
 	if err != nil {
-		return fail(remedy, errors.New("it is no URL"))
+		return fail(remedy, errors.New("not a URL"))
 	}
 	isLocal := cli.OnLoopback(net.JoinHostPort(u.Hostname(), "80")) // any port will do
 	switch {
 	case isLocal && e.SMTPURL != "":
-		return fail(remedy, fmt.Errorf("links in mail lead to %s, which only this machine can reach", u.Redacted()))
+		return fail(remedy, fmt.Errorf("links in emails lead to %s, which only this machine can access", u.Redacted()))
 	case isLocal && e.PublicURL == "" && !cli.OnLoopback(e.Listen): // on all addresses, for which the URL is localhost
-		return warn(remedy, "none, and other machines can reach %s: links lead to %s, which they cannot",
+		return warn(remedy, "none: other machines can access %s, but links lead to %s, which they cannot access",
 			e.Listen, u.Redacted())
 	case isLocal:
 		return pass("%s, for this machine only", u.Redacted())
 	case u.Scheme != "https":
-		return warn(remedy, "%s is not encrypted: keys and links can be read on their way", u.Redacted())
+		return warn(remedy, "%s is not encrypted, so keys and links can be read in transit", u.Redacted())
 	}
 	return pass("%s", u.Redacted())
 }
@@ -115,19 +115,19 @@ func (e *examination) checkProxies(context.Context) finding {
 	u, err := url.Parse(e.PublicURL)
 	switch {
 	case len(e.TrustedProxies) == 0 && err == nil && u.Scheme == "https":
-		return warn("name the proxy that ends TLS by --trusted-proxies",
-			"none, behind an https address: all callers seem to have the proxy's address")
+		return warn("set --trusted-proxies to the address of the proxy that terminates TLS",
+			"none, but the public URL is https: all callers appear with the proxy's IP address")
 	case len(e.TrustedProxies) == 0:
-		return pass("none: callers have the address that they connect from")
+		return pass("none: callers appear with the IP address that they connect from")
 	}
 	networks, err := domain.ParseNetworks(e.TrustedProxies)
 	if err != nil {
-		return fail("give networks as 10.0.0.0/8 by --trusted-proxies", err)
+		return fail("set --trusted-proxies to networks such as 10.0.0.0/8", err)
 	}
 	for _, n := range networks {
 		if n.Bits() == 0 {
-			return warn("name the proxies' own networks by --trusted-proxies",
-				"%s trusts everybody: callers choose the address that they seem to have", n)
+			return warn("set --trusted-proxies to the proxies' own networks",
+				"%s trusts everyone: callers can choose the IP address that they appear with", n)
 		}
 	}
 	return pass("%v", e.TrustedProxies)
@@ -136,19 +136,19 @@ func (e *examination) checkProxies(context.Context) finding {
 // checkDataDir checks that this user can write to the data directory, that others can neither write to it nor read its
 // mails and reports, and that the disk has free space. It warns if the directory does not exist.
 func (e *examination) checkDataDir(ctx context.Context) finding {
-	const remedy = "let this user write to it, or name another by --data-dir"
+	const remedy = "allow this user to write to it, or set --data-dir to another folder"
 	return withinContext(ctx, remedy, func() finding {
 		if _, err := os.Stat(e.DataDir); errors.Is(err, fs.ErrNotExist) {
 			if err := checkMakeable(e.DataDir); err != nil {
 				return fail(remedy, err)
 			}
-			return warn("see that this user may make it, or name another by --data-dir",
-				"%s is not there: serve makes it", e.DataDir)
+			return warn("make sure this user may create it, or set --data-dir to another folder",
+				"%s does not exist; serve creates it", e.DataDir)
 		}
 		if err := checkWritable(e.DataDir); err != nil {
 			return fail(remedy, err)
 		}
-		modes, _ := assessModes("chmod go-w the data directory, and chmod 700 the folders of mails and reports in it",
+		modes, _ := assessModes("chmod go-w the data directory, and chmod 700 its folders outbox and reports",
 			fileRule{e.DataDir, "write to", 0o022}, fileRule{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
 			fileRule{filepath.Join(e.DataDir, "reports"), "use", 0o077}) // how many of them exist is not shown
 		if modes.Status != passed {
@@ -164,19 +164,19 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 
 // assessDisk warns if a directory's disk has little free space, and fails if the disk is nearly full.
 func assessDisk(dir string, free uint64) finding {
-	const remedy = "make space: the embedded database, mails in files and reports are kept there"
+	const remedy = "free some space: the embedded database, emails in files and reports are stored there"
 	found := fmt.Sprintf("%s has %d MiB left", dir, free>>20)
 	return grade(remedy, found, free < doctor.DiskFail, free < doctor.DiskWarn)
 }
 
 // checkTemporary checks that reports can write temporary files.
 func (e *examination) checkTemporary(ctx context.Context) finding {
-	const remedy = "let this user write there, or name another place by TMPDIR: reports need it"
+	const remedy = "allow this user to write there, or set TMPDIR to another folder; reports need it"
 	return withinContext(ctx, remedy, func() finding {
 		if err := checkWritable(os.TempDir()); err != nil {
 			return fail(remedy, err)
 		}
-		return pass("%s can be written", os.TempDir())
+		return pass("%s is writable", os.TempDir())
 	})
 }
 
@@ -197,7 +197,7 @@ func checkMakeable(dir string) error {
 		return checkMakeable(above)
 	}
 	if err := checkWritable(above); err != nil {
-		return fmt.Errorf("serve cannot make %s: %w", dir, err)
+		return fmt.Errorf("serve cannot create %s: %w", dir, err)
 	}
 	return nil
 }
@@ -209,9 +209,9 @@ func (e *examination) checkDemo(context.Context) finding {
 	case !e.Demo:
 		return pass("off")
 	case e.DatabaseURL != "":
-		return warn("take --demo away", "on, with a database of your own: keys that everybody knows are accepted")
+		return warn("remove --demo", "on, with a database of your own: publicly known API keys are accepted")
 	case !cli.OnLoopback(e.Listen):
-		return warn("take --demo away, or listen on 127.0.0.1", "on, and other machines can use keys that everybody knows")
+		return warn("remove --demo or listen on 127.0.0.1", "on: other machines can use publicly known API keys")
 	}
 	return pass("on, for this machine only")
 }
@@ -227,8 +227,8 @@ func (e *examination) checkDemoData(ctx context.Context) finding {
 	case err != nil:
 		return fail(readTables, err)
 	case filled:
-		return warn("give --demo, or for real clients an empty database: another --data-dir or --database-url",
-			"--demo filled this database: its clients are invented, and without --demo its keys are refused")
+		return warn("start with --demo or, for real clients, use an empty database: another --data-dir or --database-url",
+			"--demo filled this database: its clients are invented, and without --demo its API keys are rejected")
 	}
 	return finding{}
 }
@@ -237,13 +237,13 @@ func (e *examination) checkDemoData(ctx context.Context) finding {
 func (e *examination) checkEnvironment(context.Context) finding {
 	unknown, err := UnknownVariables(e.program)
 	if err != nil {
-		return fail("report this as a defect", err)
+		return fail("report this as a bug", err)
 	}
 	if len(unknown) > 0 {
-		return warn("correct the name, or take the variable away: it has no effect", "no command reads %s",
+		return warn("correct its name or remove it; it has no effect", "no command reads %s",
 			strings.Join(unknown, ", "))
 	}
-	return pass("all variables PARTNERAPI_… are read")
+	return pass("all PARTNERAPI_… variables are known")
 }
 
 // UnknownVariables returns, sorted, the names of the variables of this process that look like the program's but that no

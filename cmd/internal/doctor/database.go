@@ -32,21 +32,21 @@ const (
 // checkDatabase connects to the database, also for the later checks, and checks the server. It creates no database: if the
 // embedded one does not exist it warns, or fails if PostgreSQL's programs are missing.
 func (e *examination) checkDatabase(ctx context.Context) finding {
-	const remedy = "start the server, or correct --database-url, its user and its password"
+	const remedy = "start the server, or correct --database-url, its user or its password"
 	if e.DatabaseURL == "" {
 		exists, err := embedded.Exists(e.EmbeddedDir())
 		switch {
 		case err != nil:
-			return fail("correct --data-dir, or give --database-url", err)
+			return fail("correct --data-dir or set --database-url", err)
 		case !exists:
 			if _, err := embedded.Programs(e.PostgresBin); err != nil {
-				return fail("install PostgreSQL, name its programs by --postgres-bin, or give --database-url", err)
+				return fail("install PostgreSQL, set --postgres-bin to the folder of its programs, or set --database-url", err)
 			}
 			if err := checkMakeable(e.EmbeddedDir()); err != nil {
-				return fail("let this user write there, name another place by --data-dir, or give --database-url", err)
+				return fail("allow this user to write there, set --data-dir to another folder, or set --database-url", err)
 			}
-			return warn("to use one of your own, give --database-url",
-				"none yet: serve makes an embedded one in %s", e.EmbeddedDir())
+			return warn("to use a database of your own, set --database-url",
+				"none yet: serve creates an embedded one in %s", e.EmbeddedDir())
 		}
 	}
 	d, shut, err := e.connect(ctx)
@@ -69,10 +69,10 @@ func assessServer(s doctor.Server, at string) finding {
 		return fail(fmt.Sprintf("upgrade the server to PostgreSQL %d or newer", doctor.MinServer/10_000),
 			fmt.Errorf("PostgreSQL %s at %s is too old", s.VersionText, at))
 	case s.Encoding != migrate.Encoding && s.Empty:
-		return fail("drop it, and create it with createdb --encoding=UTF8 --template=template0",
+		return fail("drop it and create it again with createdb --encoding=UTF8 --template=template0",
 			fmt.Errorf("the encoding of %s is %s and must be %s", at, s.Encoding, migrate.Encoding))
 	case s.Encoding != migrate.Encoding:
-		return warn(database.EncodingHint, "the encoding of %s is %s, which does not store every character", at, s.Encoding)
+		return warn(database.EncodingHint, "the encoding of %s is %s, which cannot store every character", at, s.Encoding)
 	}
 	return pass("PostgreSQL %s, %s, at %s", s.VersionText, s.Encoding, at)
 }
@@ -103,12 +103,12 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 	jit, err := pg.One[bool](ctx, e.db, "ask for jit", pg.SQL("SELECT pg_jit_available()"))
 	switch {
 	case err != nil:
-		return fail("the database must answer", err)
+		return fail("make sure the database responds", err)
 	case jit:
-		return warn("ALTER ROLE … SET jit = off, and reconnect the pooler",
-			"a pooler answers, and queries are compiled (jit)")
+		return warn("run ALTER ROLE … SET jit = off, and reconnect the pooler",
+			"a pooler responds, but queries are compiled (jit)")
 	}
-	return pass("a pooler answers; prepared statements: %t (--pooler-prepares)", e.Prepares)
+	return pass("a pooler responds; prepared statements: %t (--pooler-prepares)", e.Prepares)
 }
 
 // checkReplica checks that the standby can be read, and warns if the primary may cut long reads off. Without a standby its
@@ -120,47 +120,47 @@ func (e *examination) checkReplica(ctx context.Context) finding {
 	feedback, err := e.db.CheckReplica(ctx)
 	switch {
 	case err != nil:
-		return fail("give the address of a standby of --database-url by --replica-url, and see what its replication does; "+
-			"meanwhile the primary is read", err)
+		return fail("set --replica-url to the URL of a standby of --database-url, and check its replication; "+
+			"meanwhile the service reads from the primary", err)
 	case !feedback:
-		return warn("set hot_standby_feedback = on there, and reload",
-			"the standby keeps up, but long reads of it are cut off when the primary cleans up")
+		return warn("set hot_standby_feedback = on on the standby, and reload its configuration",
+			"the standby keeps up, but the primary's cleanup cancels long reads from it")
 	}
-	return pass("the standby keeps up, and is read for reports, exports and metrics")
+	return pass("the standby keeps up; reports, exports and metrics are read from it")
 }
 
 // assessRole checks that the role has the rights that serving needs, and no more: it warns of a superuser.
 func assessRole(role doctor.Role) finding {
 	switch {
 	case role.ReadOnly:
-		return fail("give the primary server by --database-url, and take default_transaction_read_only away",
+		return fail("set --database-url to the primary server, and reset default_transaction_read_only",
 			fmt.Errorf("%s cannot write: the server is a standby, or the role's transactions are read-only", role.Name))
 	case role.Superuser:
-		return warn("make a role of its own that owns the tables: CREATE ROLE partnerapi LOGIN",
-			"%s is a superuser: whoever gets a statement in commands the server", role.Name)
+		return warn("create a role for the service that owns the tables: CREATE ROLE partnerapi LOGIN",
+			"%s is a superuser: an injected SQL statement could control the whole server", role.Name)
 	case role.Denied != "":
-		return fail("run as the owner of the tables: "+role.Grants()+"; and see docs/operating.md, Roles, for those of later versions",
+		return fail("run as the owner of the tables: "+role.Grants()+"; for the tables of later versions, see docs/operating.md, Roles",
 			fmt.Errorf("%s lacks rights on %s", role.Name, role.Denied))
 	}
-	return pass("%s may read and write all tables, and is no superuser", role.Name)
+	return pass("%s can read and write all tables, and is no superuser", role.Name)
 }
 
 // assessDurability warns if a crash of the server can lose commits.
 func assessDurability(s doctor.Settings) finding {
 	if s.Unsafe != "" {
-		return warn("set them on, in postgresql.conf and for the role: a crash can lose acknowledged writes, or with fsync the database",
+		return warn("set these to on, in postgresql.conf and for the role; otherwise a crash can lose acknowledged writes or, without fsync, the database",
 			"%s", s.Unsafe)
 	}
-	return pass("what is committed is on the disk")
+	return pass("committed data is on disk")
 }
 
 // assessTimeouts warns if the database cuts work off.
 func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
-		return warn("ALTER ROLE … SET them to 0: the service bounds its own work, and imports, reports and recounts take longer",
-			"the database cuts work off: %s", s.Timeouts)
+		return warn("run ALTER ROLE … SET … = 0 for each: the service limits its own work, and imports, reports and recounts take longer",
+			"the database cancels statements: %s", s.Timeouts)
 	}
-	return pass("none: the database cuts no work off")
+	return pass("none: the database cancels no statements")
 }
 
 // checkMigrations checks that the tables are at the version that this program needs, and then sets e.migrated. It warns if
@@ -169,20 +169,20 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 	state, err := doctor.ReadTables(ctx, e.db, e.env.Tables...)
 	switch {
 	case state.Newer != nil:
-		return fail("start the newer version, or restore the backup of before its migration", state.Newer)
+		return fail("start the newer version, or restore the backup made before its migration", state.Newer)
 	case errors.Is(err, migrate.ErrEarlier):
-		return fail("export by the version before 1.0, import by this one into a new database (docs/versions.md)", err)
+		return fail("export with the version before 1.0, and import with this version into a new database (docs/versions.md)", err)
 	case err != nil:
 		return fail(readTables, err)
 	case state.Missing == nil:
 		e.migrated = true
-		return pass("the tables are those of this version")
+		return pass("the tables match this version")
 	case e.NoMigrate:
-		return fail("run partnerapi migrate, as serve --no-migrate changes no tables", state.Missing)
+		return fail("run partnerapi migrate; serve --no-migrate changes no tables", state.Missing)
 	case !e.server.CreatesTables:
-		return fail("migrate as the owner of the tables, who may create some in the schema", state.Missing)
+		return fail("run partnerapi migrate as the owner of the tables, who can create tables in the schema", state.Missing)
 	}
-	return warn("serve brings them up to date at its start; partnerapi migrate does so ahead of time", "%s", state.Missing)
+	return warn("serve migrates the tables when it starts; to migrate ahead of time, run partnerapi migrate", "%s", state.Missing)
 }
 
 // checkPool compares the connections of serve with those that the database allows: it fails if they are more, and warns
@@ -190,10 +190,10 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 func (e *examination) checkPool(ctx context.Context) finding {
 	conns, err := doctor.ReadConnections(ctx, e.db, e.ConnectionsNeeded(!e.NoWork /* working */, e.pooled))
 	if err != nil {
-		return fail("the role must be able to read pg_stat_activity and pg_roles", err)
+		return fail("allow the role to read pg_stat_activity and pg_roles", err)
 	}
 	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", conns.Needed, conns.Allowed, conns.Used)
-	return grade("lower --connections, or raise the database's max_connections", found,
+	return grade("lower --connections or raise the database's max_connections", found,
 		conns.TooFew(), conns.Scarce())
 }
 
@@ -204,9 +204,9 @@ func assessSkew(s doctor.Skew) finding {
 	if s.Ahead < 0 {
 		side = "behind"
 	}
-	found := fmt.Sprintf("the database's is %v %s this machine's (± %v)",
+	found := fmt.Sprintf("the database's clock is %v %s this machine's (± %v)",
 		s.Ahead.Abs().Round(time.Millisecond), side, s.Doubt.Round(time.Millisecond))
-	return grade("let NTP set the clocks of both machines", found, difference > clockFail, difference > clockWarn)
+	return grade("synchronize the clocks of both machines with NTP", found, difference > clockFail, difference > clockWarn)
 }
 
 // assessDay warns if work that cannot be undone waits because the day is far from the last daily refresh.
@@ -214,23 +214,23 @@ func assessDay(s db.ClockState) finding {
 	today := s.Now.Format(time.DateOnly)
 	switch {
 	case s.LastRefresh.IsZero():
-		return pass("%s; there was no daily refresh yet", today)
+		return pass("%s; no daily refresh yet", today)
 	case s.Hold() != db.HoldDay:
 		return pass("%s; the last daily refresh was on %s", today, s.LastRefresh)
 	}
 	wait := fmt.Sprintf("wait until %s while serve or work runs", s.Until().UTC().Format(time.RFC3339))
 	if !s.Seen {
-		wait = fmt.Sprintf("start serve or work, and wait for %d hours", int(db.ClockHoldFor.Hours()))
+		wait = fmt.Sprintf("start serve or work and wait for %d hours", int(db.ClockHoldFor.Hours()))
 	}
-	return warn("correct the database's clock; if it is right, "+wait+", or restart one of them with --accept-clock",
-		"%s by the database's clock, and the last daily refresh was on %s: deletions, renewals, scheduled sends and "+
-			"whatever else the clock alone causes are held back", today, s.LastRefresh)
+	return warn("correct the database's clock; if it is right, "+wait+" or restart one of them with --accept-clock",
+		"%s by the database's clock, but the last daily refresh was on %s: deletions, renewals, scheduled simulations and "+
+			"everything else that only the clock triggers are held back", today, s.LastRefresh)
 }
 
 // checkCell checks that --cell and --cell-count match the cell in the database, or can be stored in it. It warns of keys
 // whose text names another cell, which the router must route here one by one. For a single cell its finding has no status.
 func (e *examination) checkCell(ctx context.Context) finding {
-	const remedy = "give the --cell and --cell-count of the first start, or an empty database"
+	const remedy = "use the --cell and --cell-count of the first start, or an empty database"
 	wanted, err := e.ParseCell()
 	if err != nil {
 		return fail(remedy, err)
@@ -250,7 +250,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 		return fail(remedy, err)
 	}
 	if current.Count == 1 {
-		return pass("serve makes this database cell %s, for good", wanted)
+		return pass("serve makes this database permanently cell %s", wanted)
 	}
 	strays, err := cells.StrayKeys(ctx, e.db, current)
 	if err != nil {
@@ -258,7 +258,7 @@ func (e *examination) checkCell(ctx context.Context) finding {
 	}
 	if len(strays) > 0 {
 		prefixes := pg.MapRows(strays, func(k *cells.StrayKey) string { return k.Prefix })
-		return warn("route these key prefixes here, before the rules for cell codes", "%s; these keys name other cells: %s", current,
+		return warn("route these key prefixes to this cell, before the rules for cell codes", "%s; these keys name other cells: %s", current,
 			strings.Join(prefixes, ", "))
 	}
 	return pass("%s", current)
@@ -275,10 +275,10 @@ func assessMoves(all []move.Status) finding {
 	}
 	switch {
 	case len(stuck) > 0:
-		return warn("run the command move again, which finishes it", "writes are refused of partners that are handed over to another cell: %s",
+		return warn("run partnerapi move again to finish the move", "writes are rejected for partners that are being handed over to another cell: %s",
 			strings.Join(stuck, ", "))
 	case len(all) > 0:
-		return pass("%d partners move or moved; partnerapi move status lists them", len(all))
+		return pass("%d partners are moving or have moved; partnerapi move status lists them", len(all))
 	}
 	return finding{}
 }
@@ -286,7 +286,7 @@ func assessMoves(all []move.Status) finding {
 // checkEncryption checks that the key decrypts the stored secrets, and warns if there is neither a key nor a secret. Unlike
 // serve, it creates no key and no check value.
 func (e *examination) checkEncryption(ctx context.Context) finding {
-	const remedy = "give the key of the stored secrets by --encryption-key; of a rotation, NEW,OLD"
+	const remedy = "set --encryption-key to the key of the stored secrets; during a rotation, to NEW,OLD"
 	hasSecrets, err := e.db.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return fail(readTables, err)
@@ -295,19 +295,19 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	if list == "" && e.DatabaseURL == "" {
 		switch _, err := os.Stat(e.KeyFile()); {
 		case errors.Is(err, fs.ErrNotExist) && hasSecrets:
-			return fail("restore it from a backup, or give its key by --encryption-key",
-				fmt.Errorf("%s is missing, and the database holds secrets", e.KeyFile()))
+			return fail("restore it from a backup, or set --encryption-key to its key",
+				fmt.Errorf("%s is missing, but the database contains secrets", e.KeyFile()))
 		case errors.Is(err, fs.ErrNotExist):
-			return pass("serve makes one in %s", e.KeyFile())
+			return pass("serve creates one in %s", e.KeyFile())
 		}
 		list = "file:" + e.KeyFile()
 	}
 	switch {
 	case list == "" && hasSecrets:
-		return fail(remedy, errors.New("the database holds secrets, and there is no key"))
+		return fail(remedy, errors.New("the database contains secrets, but there is no key"))
 	case list == "":
-		return warn("partnerapi encryption-key prints one, for --encryption-key",
-			"none: what keeps secrets of others, such as webhooks and directories, is refused")
+		return warn("create one with partnerapi encryption-key, and set --encryption-key to it",
+			"none: features that store secrets, such as webhooks and directories, are not available")
 	}
 	keys, err := seal.ParseKeys(list)
 	if err != nil {
@@ -324,7 +324,7 @@ func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, hasSecrets
 		return fail(readTables, err)
 	}
 	if !hasSecrets || check == nil {
-		return pass("no secret is stored yet: any key will do")
+		return pass("no secrets are stored yet, so any key works")
 	}
 	if _, err := keys.Open(check, database.CheckContext); err != nil {
 		return fail(remedy, fmt.Errorf("the stored secrets are %w", err))
@@ -334,9 +334,9 @@ func (e *examination) checkKeys(ctx context.Context, keys *seal.Keys, hasSecrets
 	case err != nil:
 		return fail(remedy, err)
 	case !current:
-		return warn("run partnerapi encryption-key rotate", "a rotation was begun and is not finished")
+		return warn("run partnerapi encryption-key rotate", "a rotation was started but is not finished")
 	}
-	return pass("it is that of the stored secrets")
+	return pass("it decrypts the stored secrets")
 }
 
 // assessLateWork warns of queued work that is late, as no process does it.
@@ -347,7 +347,7 @@ func assessLateWork(backlogs []doctor.Backlog) finding {
 	parts := pg.MapRows(backlogs, func(b *doctor.Backlog) string {
 		return fmt.Sprintf("%d %s since %s", b.Count, b.What, b.Since.UTC().Format(time.RFC3339))
 	})
-	return warn("run serve without --no-work, or partnerapi work, and look into its log", "late: %s",
+	return warn("run serve without --no-work or partnerapi work, and check its log", "late: %s",
 		strings.Join(parts, ", "))
 }
 
@@ -355,7 +355,7 @@ func assessLateWork(backlogs []doctor.Backlog) finding {
 // stored before addresses were compared by their key, and stay.
 func assessSharedEmails(shared []doctor.SharedEmail) finding {
 	if len(shared) == 0 {
-		return pass("no client has two users or admins with the same address")
+		return pass("no client has two users or admins with the same email address")
 	}
 	parts := pg.MapRows(shared, func(s *doctor.SharedEmail) string {
 		return fmt.Sprintf("%s of %s", strings.Join(s.Holders, " and "), s.Client)
@@ -363,8 +363,8 @@ func assessSharedEmails(shared []doctor.SharedEmail) finding {
 	if len(parts) >= doctor.MostSharedEmails {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("change one address of each in the directory or by an import, or deactivate one user; new conflicts are refused",
-		"the same address is stored twice, in two spellings: %s", strings.Join(parts, "; "))
+	return warn("change one address of each pair in the directory or by an import, or deactivate one user; new conflicts are rejected",
+		"the same email address is stored twice, in two spellings: %s", strings.Join(parts, "; "))
 }
 
 // joinSome joins texts, and counts those after the first five.
@@ -407,14 +407,14 @@ func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(parts) == doctor.MostEndingKeys {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("rotate them (keys rotate PREFIX --expires DATE), or give their users new keys (keys create), which take the webhooks over "+
-		"by a PATCH with status active", "they end soon: %s", strings.Join(parts, ", "))
+	return warn("rotate the keys (keys rotate PREFIX --expires DATE) or issue new ones (keys create), to which partners move the webhooks "+
+		"with a PATCH with status active", "these keys end soon: %s", strings.Join(parts, ", "))
 }
 
 // assessKeyless warns of webhooks whose key has ended.
 func assessKeyless(hooks []outbox.KeylessWebhook) finding {
 	if len(hooks) == 0 {
-		return pass("no webhook lacks a valid key")
+		return pass("all webhooks have a valid key")
 	}
 	parts := pg.MapRows(hooks, func(h *outbox.KeylessWebhook) string {
 		how := "was revoked"
@@ -426,6 +426,6 @@ func assessKeyless(hooks []outbox.KeylessWebhook) finding {
 	if len(parts) == outbox.MostKeylessWebhooks {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("let the partner hand each over to a valid key with its access, by a PATCH with status active, or delete it; an expired key can "+
-		"also be rotated (keys rotate PREFIX --expires DATE)", "these webhooks are disabled, as their key has ended: %s", strings.Join(parts, ", "))
+	return warn("ask the partner to move each to a valid key with the same access, with a PATCH with status active, or to delete it; you can also "+
+		"rotate an expired key (keys rotate PREFIX --expires DATE)", "these webhooks are disabled because their key has ended: %s", strings.Join(parts, ", "))
 }

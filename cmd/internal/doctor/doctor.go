@@ -26,13 +26,13 @@ import (
 type Command struct {
 	config.ServeFlags
 	JSON    bool `env:"-" help:"Print one JSON object instead of lines."`
-	Recount bool `env:"-" help:"Make no checks, but compare the stored counts of users, clients, members, mails and signatures with what they count, and correct those that differ."`
+	Recount bool `env:"-" help:"Instead of the checks, compare the stored counts of users, clients, members, emails and signatures with the rows that they count, and correct the counts that differ."`
 }
 
 func (Command) Help() string {
-	return "Give it the flags and the environment of serve. It changes no tables and sends no mail; in the store of reports " +
-		"it writes a small object and deletes it again. The exit status is 1 if a check failed, 0 if there are warnings " +
-		"only. With --recount it makes no checks: it corrects stored counts, while the service may run."
+	return "Run it with the flags and the environment of serve. It changes no tables and sends no emails. In the report store " +
+		"it writes a small object and deletes it again. The exit status is 1 if a check failed, and 0 if there are only warnings. " +
+		"With --recount it makes no checks but corrects stored counts; the service may run meanwhile."
 }
 
 // verdict is the outcome of a check.
@@ -73,7 +73,7 @@ func warn(remedy, format string, args ...any) finding {
 func fail(remedy string, err error) finding {
 	if pg.Denied(err) {
 		fault, grant := doctor.Denial(err, "")
-		return finding{Status: failed, Remedy: cmp.Or(grant, "grant what the check role names"), Found: fault}
+		return finding{Status: failed, Remedy: cmp.Or(grant, "run the GRANT statements that the check role prints"), Found: fault}
 	}
 	return finding{Status: failed, Remedy: remedy, Found: err.Error()}
 }
@@ -170,8 +170,8 @@ type check struct {
 
 // Remedies of checks that cannot read the database.
 const (
-	readTables   = "the role needs SELECT on all tables"
-	readSettings = "the role must be able to read pg_settings"
+	readTables   = "grant the role SELECT on all tables"
+	readSettings = "allow the role to read pg_settings"
 )
 
 // checks are run in this order.
@@ -183,11 +183,11 @@ var checks = []check{
 	{"pooler", needsDatabase, (*examination).checkPooler},
 	{"standby", needsDatabase, (*examination).checkReplica},
 	{"migrations", needsDatabase, (*examination).checkMigrations},
-	{"role", needsDatabase, assessing(doctor.ReadRole, "the role must be able to read pg_roles and pg_class", assessRole)},
+	{"role", needsDatabase, assessing(doctor.ReadRole, "allow the role to read pg_roles and pg_class", assessRole)},
 	{"durability", needsDatabase, assessing(doctor.ReadSettings, readSettings, assessDurability)},
 	{"timeouts", needsDatabase, assessing(doctor.ReadSettings, readSettings, assessTimeouts)},
 	{"connections", needsDatabase, (*examination).checkPool},
-	{"clock", needsDatabase, assessing(doctor.ReadSkew, "the database must answer", assessSkew)},
+	{"clock", needsDatabase, assessing(doctor.ReadSkew, "make sure the database responds", assessSkew)},
 	{"cell", needsTables, (*examination).checkCell},
 	{"moves", needsTables, assessing(move.List, readTables, assessMoves)},
 	{"encryption key", needsTables, (*examination).checkEncryption},
@@ -276,7 +276,7 @@ func withinContext(ctx context.Context, remedy string, examine func() finding) f
 	case f := <-found:
 		return f
 	case <-ctx.Done():
-		return fail(remedy, errors.New("no answer in time"))
+		return fail(remedy, errors.New("no response in time"))
 	}
 }
 
@@ -292,7 +292,7 @@ func (c Command) recountAll(ctx context.Context, s cli.Env) error {
 		}
 		database.PrintRecounts(s.Out, miscounts)
 		if err == nil {
-			fmt.Fprintf(s.Out, "%s wrong and corrected; all others are right\n", output.Plural(len(miscounts), "stored count was", "stored counts were"))
+			fmt.Fprintf(s.Out, "%s wrong and corrected; all others are correct\n", output.Plural(len(miscounts), "stored count was", "stored counts were"))
 		}
 		return err
 	})

@@ -33,12 +33,12 @@ func (e *examination) checkListen(ctx context.Context) finding {
 			defer listener.Close() // held while the next is tried, as serve does
 			addresses = append(addresses, at.address)
 		case at.flag == "--listen" && errors.Is(err, syscall.EADDRINUSE) && isServing(ctx, e.Listen):
-			return pass("a service of this kind answers at %s", e.Listen)
+			return pass("partnerapi already listens at %s", e.Listen)
 		default:
-			return fail("stop what listens there, or choose another address by "+at.flag, err)
+			return fail("stop the program that listens there, or choose another address with "+at.flag, err)
 		}
 	}
-	return pass("%s can be taken", strings.Join(addresses, " and "))
+	return pass("%s available", strings.Join(addresses, " and "))
 }
 
 // isServing reports whether serve or work answers at a listen address, even if it is not ready.
@@ -57,29 +57,29 @@ func (e *examination) checkMetrics(context.Context) finding {
 	case e.MetricsListen != "":
 		return assessMetrics(e.MetricsListen)
 	case !cli.OnLoopback(e.Listen):
-		return pass("off (--metrics-listen gives them an address)")
+		return pass("off (--metrics-listen serves them at an address)")
 	case err == nil && public.Host != "" && !cli.OnLoopback(net.JoinHostPort(public.Hostname(), "80")): // any port will do
-		return warn("give --metrics-listen, or let the proxy refuse /metrics",
-			"/metrics is at %s with the API: a proxy on this machine shows it to everybody", e.Listen)
+		return warn("set --metrics-listen, or make the proxy reject /metrics",
+			"/metrics is at %s with the API, so a proxy on this machine may show it to everyone", e.Listen)
 	}
 	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
 }
 
 // assessMetrics warns if metrics are served at every address of this machine, and fails if they are at a public address.
 func assessMetrics(listen string) finding {
-	const remedy = "let --metrics-listen be a loopback or private address, or close its port to others"
+	const remedy = "set --metrics-listen to a loopback or private address, or block access to its port"
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return fail("give --metrics-listen as host:port", err)
+		return fail("set --metrics-listen to host:port", err)
 	}
 	address, err := netip.ParseAddr(host)
 	address = address.Unmap()
 	switch {
 	case host == "" || err == nil && address.IsUnspecified():
 		return warn(remedy,
-			"/metrics is at %s, on every address of this machine: who reaches one reads what each key does", listen)
+			"/metrics is at %s, on every address of this machine: anyone with access to one can read how each key is used", listen)
 	case err == nil && !address.IsLoopback() && !address.IsPrivate() && !address.IsLinkLocalUnicast():
-		return fail(remedy, fmt.Errorf("/metrics is at %s, a public address: everybody reads what each key does", listen))
+		return fail(remedy, fmt.Errorf("/metrics is at %s, a public address: everyone can read how each key is used", listen))
 	}
 	return pass("/metrics is at %s", listen) // also at a host name, which is not resolved
 }
@@ -90,11 +90,11 @@ func (e *examination) checkKeyFiles(context.Context) finding {
 	for _, file := range append(seal.Files(e.EncryptionKey), e.KeyFile()) {
 		places = append(places, fileRule{file, "use", 0o077})
 	}
-	found, count := assessModes("chmod 600 the file; if others had it, partnerapi encryption-key rotate", places...)
+	found, count := assessModes("run chmod 600 on the file; if others had access, also run partnerapi encryption-key rotate", places...)
 	if found.Status != passed {
 		return found
 	}
-	return pass("%s, for their owner only", output.Plural(count, "file", "files"))
+	return pass("%s, accessible only to the owner", output.Plural(count, "file", "files"))
 }
 
 // fileRule is a file or folder, and the access that only its owner may have.
@@ -115,17 +115,17 @@ func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return fail("let this user read it", err), count
+			return fail("allow this user to read it", err), count
 		}
 		count++
 		switch mode := about.Mode().Perm(); {
 		case mode&p.forbidden&0o007 != 0:
-			status, faults = failed, append(faults, fmt.Sprintf("everybody on this machine may %s %s (mode %04o)", p.access, p.path, mode))
+			status, faults = failed, append(faults, fmt.Sprintf("everyone on this machine can %s %s (mode %04o)", p.access, p.path, mode))
 		case mode&p.forbidden&0o070 != 0:
 			if status == passed {
 				status = warned
 			}
-			faults = append(faults, fmt.Sprintf("its group may %s %s (mode %04o)", p.access, p.path, mode))
+			faults = append(faults, fmt.Sprintf("its group can %s %s (mode %04o)", p.access, p.path, mode))
 		}
 	}
 	if status == passed {
@@ -137,18 +137,18 @@ func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 // checkStore writes, reads and deletes a small object in the store of reports. If the store is a folder that does not
 // exist, it does not create it.
 func (e *examination) checkStore(ctx context.Context) finding {
-	const remedy = "correct --report-store and the credentials of this machine: reports need to write, read, list and delete"
+	const remedy = "correct --report-store or this machine's credentials; reports need to write, read, list and delete"
 	return withinContext(ctx, remedy, func() finding {
 		dir, isLocal := e.Folder(e.DataDir)
 		if _, err := os.Stat(dir); isLocal && errors.Is(err, fs.ErrNotExist) {
 			if err := checkMakeable(dir); err != nil {
-				return fail("let this user write there, or name another place by --data-dir or --report-store", err)
+				return fail("allow this user to write there, or set --data-dir or --report-store to another place", err)
 			}
 			if e.ReportStore == "" {
-				return pass("serve makes %s", dir)
+				return pass("serve creates %s", dir)
 			}
-			return warn("make or mount it, or correct --report-store",
-				"%s does not exist: serve makes a new one, without the files of before", dir)
+			return warn("create or mount it, or correct --report-store",
+				"%s does not exist: serve creates a new one, without any earlier files", dir)
 		}
 		store, err := e.OpenStore(ctx, e.DataDir, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -158,7 +158,7 @@ func (e *examination) checkStore(ctx context.Context) finding {
 			return fail(remedy, err)
 		}
 		if e.ReportStore == "" {
-			return pass("%s can be written, read and deleted in (several machines need a shared --report-store)", dir)
+			return pass("files in %s can be written, read and deleted (several machines need a shared --report-store)", dir)
 		}
 		return pass("objects can be written, read and deleted")
 	})

@@ -54,7 +54,7 @@ func NewRegistry(version string, from Sources) *prometheus.Registry {
 		labels["cell"] = from.Cell.Code()
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "partnerapi_build_info", Help: "1, with the version of the program and of Go.", ConstLabels: labels,
+		Name: "partnerapi_build_info", Help: "Always 1, with the versions of the program and of Go.", ConstLabels: labels,
 	})
 	build.Set(1)
 
@@ -78,8 +78,8 @@ func Describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	poolDesc = Describe("database_connections", "Connections of the pool, by state: in_use or idle.", "state")
-	upDesc   = Describe("database_up", "1 where the database answered, else 0.")
+	poolDesc = Describe("database_connections", "Connections in the pool, by state: in_use or idle.", "state")
+	upDesc   = Describe("database_up", "1 if the database responded, otherwise 0.")
 )
 
 // label is a label of a metric. The metric is 0 for each of the values, unless there is a figure.
@@ -103,32 +103,32 @@ var (
 
 // counted are the metrics that are counted in the database.
 var counted = []metric{
-	{"mails", "Mails by kind (mail or simulation) and state: waiting to be sent, or failed.",
+	{"mails", "Emails by kind (mail or simulation) and state: waiting to be sent, or failed.",
 		[]label{mailKinds, {"state", []string{"waiting", "failed"}}}},
-	{"mail_oldest_seconds", "Since when the oldest mail waits, by kind; 0 where none does.", []label{mailKinds}},
-	{"job_leader", "1 where some process does the periodic jobs, else 0.", nil},
-	{"jobs", "Jobs, by kind and state: available, running, retryable (failed, to be tried again) or discarded (given up).",
+	{"mail_oldest_seconds", "Time that the oldest email has been waiting, by kind; 0 if none is waiting.", []label{mailKinds}},
+	{"job_leader", "1 if a process runs the periodic jobs, otherwise 0.", nil},
+	{"jobs", "Jobs by kind and state: available, running, retryable (failed, to be retried) or discarded (given up).",
 		[]label{jobKinds, {"state", []string{"available", "running", "retryable", "discarded"}}}},
-	{"job_oldest_seconds", "Since when the oldest job that is due waits, by kind; 0 where none does.", []label{jobKinds}},
-	{"syncs", "Directory syncs under way, by provider and state: queued or running.",
+	{"job_oldest_seconds", "Time that the oldest due job has been waiting, by kind; 0 if none is waiting.", []label{jobKinds}},
+	{"syncs", "Unfinished directory syncs by provider and state: queued or running.",
 		[]label{providers, {"state", []string{string(domain.SyncQueued), string(domain.SyncRunning)}}}},
-	{"sync_oldest_seconds", "Since when the oldest directory sync is queued or running; 0 where none is.", nil},
-	{"directory_connections", "Clients with a directory, by provider and how their last sync ended: working, failing, or new before the first.",
+	{"sync_oldest_seconds", "Age of the oldest directory sync that is queued or running; 0 if there is none.", nil},
+	{"directory_connections", "Clients with a directory, by provider and state: working or failing after the last sync, or new before the first.",
 		[]label{providers, {"state", []string{"working", "failing", "new"}}}},
-	{"reports_waiting", "Reports that wait to be made.", nil},
-	{"report_oldest_seconds", "Since when the oldest report waits; 0 where none does.", nil},
-	{"events_waiting", "Events that wait to be published; counted up to 100000.", nil},
-	{"event_oldest_seconds", "Since when the oldest event waits; 0 where none does.", nil},
-	{"events_published_total", "Events that were published, by all processes.", nil},
-	{"webhook_deliveries_waiting", "Deliveries that wait for a try, counted up to 100,000.", nil},
-	{"webhook_oldest_due_seconds", "Since when the delivery that is due longest waits for its try; 0 where none does.", nil},
-	{"webhooks", "Subscriptions by status: active, paused or disabled.", []label{{"status", domain.WebhookStatus("").Values()}}},
-	{"webhook_failing_seconds", "Since when the deliveries of a subscription fail and none succeeded: the 20 longest.",
+	{"reports_waiting", "Reports waiting to be created.", nil},
+	{"report_oldest_seconds", "Time that the oldest report has been waiting; 0 if none is waiting.", nil},
+	{"events_waiting", "Events waiting to be published, counted up to 100,000.", nil},
+	{"event_oldest_seconds", "Time that the oldest event has been waiting; 0 if none is waiting.", nil},
+	{"events_published_total", "Events published by all processes.", nil},
+	{"webhook_deliveries_waiting", "Webhook deliveries waiting for an attempt, counted up to 100,000.", nil},
+	{"webhook_oldest_due_seconds", "Time that the longest due delivery has been waiting for its attempt; 0 if none is due.", nil},
+	{"webhooks", "Webhooks by status: active, paused or disabled.", []label{{"status", domain.WebhookStatus("").Values()}}},
+	{"webhook_failing_seconds", "Time that all deliveries of a webhook have been failing, for the 20 longest.",
 		[]label{{"webhook", nil}}},
-	{"moves", "Partners that move to another cell (copying, holding, handing) or come from one (arriving), by step.",
+	{"moves", "Partners moving to another cell (copying, holding, handing) or from one (arriving), by step.",
 		[]label{{"step", []string{"copying", "holding", "handing", "arriving"}}}},
-	{"move_held_seconds", "For how long writes of a partner have been refused as it is handed over to another cell; 0 where none are.", nil},
-	{"api_key_ends_seconds", "In how many seconds API keys stop working, of those that do within 30 days: the 20 next.",
+	{"move_held_seconds", "Time that a partner's writes have been rejected during its handover to another cell; 0 if none are rejected.", nil},
+	{"api_key_ends_seconds", "Time until an API key stops working, for the next 20 that do within 30 days.",
 		[]label{{"key", nil}}},
 }
 
@@ -223,11 +223,11 @@ func (c *tally) counter(d *prometheus.Desc, value float64) { c.set(d, prometheus
 func (c *tally) pool(s pg.Stats) {
 	c.gauge(poolDesc, float64(s.InUse), "in_use")
 	c.gauge(poolDesc, float64(s.Idle), "idle")
-	c.gauge(Describe("database_connections_max", "How many connections the pool may have (--connections)."), float64(s.Max))
-	c.counter(Describe("database_waits_total", "How often a connection of the pool had to be waited for."), float64(s.Waits))
-	c.counter(Describe("database_wait_seconds_total", "How long connections of the pool were waited for."), s.Waited.Seconds())
-	c.counter(Describe("database_clock_steps_total", "How often the clock of the database server was set by more than a second."), float64(s.ClockSteps))
-	c.counter(Describe("database_clock_stepped_seconds_total", "By how much the clock of the database server was set, in both directions."), s.ClockStepped.Seconds())
+	c.gauge(Describe("database_connections_max", "Maximum number of connections in the pool (--connections)."), float64(s.Max))
+	c.counter(Describe("database_waits_total", "Number of waits for a connection in the pool."), float64(s.Waits))
+	c.counter(Describe("database_wait_seconds_total", "Total time spent waiting for a connection in the pool."), s.Waited.Seconds())
+	c.counter(Describe("database_clock_steps_total", "Number of times that the database server's clock was set by more than a second."), float64(s.ClockSteps))
+	c.counter(Describe("database_clock_stepped_seconds_total", "Total time by which the database server's clock was set, in both directions."), s.ClockStepped.Seconds())
 }
 
 // replica adds the state of the standby at its last check; nothing if there is none (ok is false). A standby is used
@@ -243,12 +243,12 @@ func (c *tally) replica(state pg.ReplicaState, ok bool) {
 	case !state.AsOf.IsZero():
 		lag = max(0, c.now.Sub(state.AsOf)).Seconds()
 	}
-	c.gauge(Describe("replica_used", "1 where the standby could be read when it was last asked, else 0."), used)
-	c.gauge(Describe("replica_lag_seconds", "0 where the standby had replayed everything when it was last asked, else how "+
-		"old the newest of it may be; +Inf where that is unknown."), lag)
+	c.gauge(Describe("replica_used", "1 if the standby could be read at its last check, otherwise 0."), used)
+	c.gauge(Describe("replica_lag_seconds", "0 if the standby had replayed everything at its last check, otherwise the maximum age of its newest "+
+		"data; +Inf if unknown."), lag)
 }
 
-var diskDesc = Describe("disk_free_bytes", "How much may still be written to the disk of a folder.", "folder")
+var diskDesc = Describe("disk_free_bytes", "Free space on the disk of a folder.", "folder")
 
 // DiskFigures collects the free space of disks.
 type DiskFigures []*doctor.Disk

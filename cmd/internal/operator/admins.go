@@ -54,7 +54,7 @@ type addAdminCmd struct {
 
 // Help says what the scope is.
 func (addAdminCmd) Help() string {
-	return `With --client, the admin sees that client organization alone, otherwise all of the partner. --partner may be omitted if there is only one. Owners and admins of a partner receive its emails, such as those about failing webhooks. An open invite of the address to the client counts as accepted.`
+	return `With --client, the admin has access to that client organization only; without it, to the whole partner. You may omit --partner if there is only one. Owners and admins of a partner receive its emails, such as those about failing webhooks. The admin's open invite to the client counts as accepted.`
 }
 
 // Run adds an admin, by the rules of import.
@@ -146,7 +146,7 @@ type listAdminsCmd struct {
 
 // Help says which admins are listed.
 func (listAdminsCmd) Help() string {
-	return `Without flags, lists the admins of all partners and clients. --partner lists those of a partner and its clients, --client those of one client organization, without those of its partner.`
+	return `Without flags, lists the admins of all partners and clients. With --partner, lists those of a partner and its clients. With --client, lists those of one client organization, without those of its partner.`
 }
 
 // Run lists admins.
@@ -175,7 +175,7 @@ type removeAdminCmd struct {
 
 // Help says what the flags are for.
 func (removeAdminCmd) Help() string {
-	return `--partner and --client say which admin is meant if an email address is an admin of several. Emails that wait for the admin are not sent.`
+	return `Use --partner or --client if the email address belongs to several admins. Emails that are waiting to be sent to the admin are not sent.`
 }
 
 // Run removes an admin.
@@ -208,19 +208,19 @@ func (c removeAdminCmd) find(ctx context.Context, d *db.DB) (db.ListedAdmin, err
 	}
 	f.Email, _ = domain.CleanEmail(c.Admin)
 	if f.ID.IsZero() && f.Email == "" {
-		return db.ListedAdmin{}, fmt.Errorf("%q is neither the ID nor the email address of an admin: admins list shows both", c.Admin)
+		return db.ListedAdmin{}, fmt.Errorf("%q is neither the ID nor the email address of an admin; admins list shows both", c.Admin)
 	}
 	found, err := d.AllAdmins(ctx, f)
 	switch {
 	case err != nil:
 		return db.ListedAdmin{}, err
 	case len(found) == 0:
-		return db.ListedAdmin{}, fmt.Errorf("there is no such admin %q: admins list shows them", c.Admin)
+		return db.ListedAdmin{}, fmt.Errorf("there is no admin %q; admins list shows them", c.Admin)
 	case len(found) > 1:
 		ids := pg.MapRows(found, func(a *db.ListedAdmin) string {
 			return fmt.Sprintf("%s (%s of %s)", a.ID, a.Role, cmp.Or(a.ClientName, a.PartnerName))
 		})
-		return db.ListedAdmin{}, fmt.Errorf("%q is %d admins: name one by its ID, %s", c.Admin, len(found), strings.Join(ids, " or "))
+		return db.ListedAdmin{}, fmt.Errorf("%q is the email address of %d admins; give the ID of one: %s", c.Admin, len(found), strings.Join(ids, " or "))
 	}
 	return found[0], nil
 }

@@ -61,16 +61,16 @@ func TestAdmins(t *testing.T) {
 		"email must be":                       {"no address", "--name=A", "--partner=partner"},
 		"name must":                           {"a@b.example", "--name=a\x01b", "--partner=partner"},
 		"name must not be blank":              {"a@b.example", "--name= ", "--partner=partner"},
-		`"` + name + `" is not of this partner but of another one: Partner`: {"a@b.example", "--name=A", "--client=" + name, "--partner=Other"},
-		`is not of this partner`: {"a@b.example", "--name=A", "--client=" + client.String(), "--partner=Other"},
-		`no client "Nobody"`:     {"a@b.example", "--name=A", "--client=Nobody"},
+		`"` + name + `" belongs to another partner: Partner`: {"a@b.example", "--name=A", "--client=" + name, "--partner=Other"},
+		`is not of this partner`:                             {"a@b.example", "--name=A", "--client=" + client.String(), "--partner=Other"},
+		`no client "Nobody"`:                                 {"a@b.example", "--name=A", "--client=Nobody"},
 	} {
 		c.refused(false, append([]string{"admins", "add"}, args...), says)
 	}
 	c.refused(true, []string{"admins", "add", "a@b.example", "--name=A", "--role=king"}, "role")
 
-	c.refused(false, []string{"admins", "remove", "ada@hill.example"}, "is 2 admins", id)
-	c.refused(false, []string{"admins", "remove", "nobody@hill.example"}, "no such admin")
+	c.refused(false, []string{"admins", "remove", "ada@hill.example"}, "the email address of 2 admins", id)
+	c.refused(false, []string{"admins", "remove", "nobody@hill.example"}, "there is no admin")
 	c.refused(false, []string{"admins", "remove", "nobody"}, "neither the ID nor the email address")
 	c.must("admins", "remove", "ADA@hill.example", "--client="+name)
 	c.must("admins", "remove", id)

@@ -20,14 +20,14 @@ import (
 // Audit is the command audit, which lists changes and who made them.
 type Audit struct {
 	database.Flags
-	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its id, UUID or name. An archived one must be given by its id."`
-	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by this key, given by its prefix as keys list shows it; command for those by commands."`
-	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its ID, UUID or name. Give an archived client by its ID."`
+	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by this API key: its prefix, as keys list shows it. Use command for changes by commands."`
+	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z or, for 36 hours ago, 36h."`
 	JSON   bool      `name:"json" env:"-" help:"Print JSON, an array of entries."`
 }
 
 func (Audit) Help() string {
-	return `Every write that succeeded through the API and every command that changed something is listed, the oldest first: who did it, to which object, and the names of the fields that were given, without their values. The actor is a key and the address it came from, or a command and the user of the operating system who ran it. Entries are kept for 400 days.`
+	return `Lists all successful writes through the API and all commands that changed something, oldest first: the actor, the object and the names of the fields that were set, without their values. The actor is an API key and its IP address, or a command and the operating system's user who ran it. Entries are kept for 400 days.`
 }
 
 // Run prints the audit trail. A client may be archived if it is named by its id, which is not looked up.

@@ -60,7 +60,7 @@ func TestMailRetry(t *testing.T) {
 		"failed_at": time.Now(), "failure": "mailbox full",
 	})
 	c.says([]string{"mail", "failed"}, "mailbox full", " welcome ", client.String(), user.String()+"@example.com", id)
-	if got := c.must("mail", "retry", id); got != "1 mail is sent again\n" {
+	if got := c.must("mail", "retry", id); got != "1 email will be sent again\n" {
 		t.Errorf("%s", got)
 	}
 	c.refused(false, []string{"mail", "retry", id}, "mail failed")

@@ -30,7 +30,7 @@ import (
 type Branding struct {
 	Set     setBrandingCmd     `cmd:"" help:"Set fields of the brand of a partner, a client or the service." example:"branding set 'Northlight MSP' --display-name 'Northlight Security' --accent-color '#0b6e4f' --support-contact help@northlight.example\nbranding set 'Northlight MSP' --client 'Hillside Dental' --display-name 'Hillside Dental IT'"`
 	Show    showBrandingCmd    `cmd:"" help:"Show a brand with the fields that it inherits, and where each value comes from." example:"branding show 'Northlight MSP' --client 'Hillside Dental'\nbranding show --service --json"`
-	Preview previewBrandingCmd `cmd:"" help:"Write an email, the page after a click on a simulation, and a page of a report with a brand." example:"branding preview 'Northlight MSP' --client 'Hillside Dental' --out ."`
+	Preview previewBrandingCmd `cmd:"" help:"Write sample files with a brand: an email, the page after a click on a simulation, and a page of a report." example:"branding preview 'Northlight MSP' --client 'Hillside Dental' --out ."`
 	Clear   clearBrandingCmd   `cmd:"" help:"Remove the brand of a partner, a client or the service: all its fields inherit again." example:"branding clear 'Northlight MSP' --client 'Hillside Dental'"`
 }
 
@@ -46,9 +46,9 @@ type brandOwnerCmd struct {
 func (c brandOwnerCmd) Validate() error {
 	switch {
 	case c.Service == (c.Partner != ""):
-		return errors.New("name a partner, or --service")
+		return errors.New("give either a partner or --service")
 	case c.Service && c.Client != "":
-		return errors.New("--client goes with a partner")
+		return errors.New("--client requires a partner")
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (c setBrandingCmd) Validate() error {
 			return err
 		}
 	}
-	return errors.New("name a field to set, such as --display-name")
+	return errors.New("give a field to set, such as --display-name")
 }
 
 // Run sets the fields by the rules of an import.
@@ -247,7 +247,7 @@ func brandText(l brandLine, b domain.Brand) string {
 type previewBrandingCmd struct {
 	brandOwnerCmd
 	config.FontFlag
-	Out string `env:"-" type:"existingdir" placeholder:"DIR" required:"" help:"The folder of the files: brand-email.html, brand-page.html and brand-report.pdf."`
+	Out string `env:"-" type:"existingdir" placeholder:"DIR" required:"" help:"The folder for the files: brand-email.html, brand-page.html and brand-report.pdf."`
 }
 
 // Run writes the files, with invented content.
@@ -315,7 +315,7 @@ func (c clearBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 			return d.RetryChange(ctx, func(ctx context.Context, ch *db.Change) error { return ch.ClearBrand(ctx, of.BrandOwner) })
 		})
 		if domain.IsCode(err, domain.NotFound) {
-			return fmt.Errorf("there is no brand of %s to clear: branding show says what it inherits", of.name)
+			return fmt.Errorf("%s has no brand of its own to clear; branding show lists the fields that it inherits", of.name)
 		}
 		if err != nil {
 			return err

@@ -91,12 +91,12 @@ func TestBrandingRejects(t *testing.T) {
 		usage bool
 		words string
 	}{
-		{[]string{"--display-name=A"}, true, "name a partner, or --service"},
-		{[]string{"partner", "--service", "--display-name=A"}, true, "name a partner, or --service"},
-		{[]string{"--service", "--client=x", "--display-name=A"}, true, "--client goes with a partner"},
+		{[]string{"--display-name=A"}, true, "give either a partner or --service"},
+		{[]string{"partner", "--service", "--display-name=A"}, true, "give either a partner or --service"},
+		{[]string{"--service", "--client=x", "--display-name=A"}, true, "--client requires a partner"},
 		{[]string{"partner"}, true, "name a field to set"},
 		{[]string{"partner", "--display-name=A", "--mail-domains=local"}, true, `--mail-domains: "local" is not a domain`},
-		{[]string{"Other", "--client", client.String(), "--display-name=A"}, false, "not of this partner but of another one"},
+		{[]string{"Other", "--client", client.String(), "--display-name=A"}, false, "belongs to another partner"},
 		{[]string{"partner", "--accent-color=red"}, false, "accent_color must be a color"},
 		{[]string{"partner", "--sender-email=a@mail.example.com"}, false, "sender_email needs the domains"},
 		{[]string{"partner", "--sender-email=a@mail.example.com", "--mail-domains=example.com"}, false, "sender_email must have one of the domains of --mail-domains: example.com"},

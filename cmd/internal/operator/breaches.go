@@ -16,12 +16,12 @@ import (
 
 // Breaches is the command breaches, which imports breaches.
 type Breaches struct {
-	Import importBreachesCmd `cmd:"" help:"Import breaches in the model of Have I Been Pwned (https://haveibeenpwned.com), whose data is under CC BY 4.0: credit it where it is shown." example:"breaches import breaches.json"`
+	Import importBreachesCmd `cmd:"" help:"Import breaches in the format of Have I Been Pwned (https://haveibeenpwned.com). Its data is licensed under CC BY 4.0: credit it wherever you show it." example:"breaches import breaches.json"`
 }
 
 type importBreachesCmd struct {
 	database.Flags
-	File string `arg:"" type:"existingfile" help:"A JSON list of breaches, as the breaches operation of Have I Been Pwned answers."`
+	File string `arg:"" type:"existingfile" help:"JSON list of breaches, as returned by the breaches operation of Have I Been Pwned."`
 }
 
 // breachCredit is the attribution that the data's licence requires.
@@ -38,9 +38,9 @@ func (c importBreachesCmd) Run(ctx context.Context, s cli.Env) error {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	err = importEntries(ctx, s, c.Flags, "breaches import", file.breaches, file.faults, (*db.DB).ImportBreaches,
-		fmt.Sprintf("skipped %d fabricated, %d retired, %d wrong\n%s", file.fabricated, file.retired, len(file.faults), breachCredit))
+		fmt.Sprintf("skipped %d fabricated, %d retired, %d invalid\n%s", file.fabricated, file.retired, len(file.faults), breachCredit))
 	if err == nil && len(file.faults) > 0 {
-		err = fmt.Errorf("%d of the entries of %s are wrong and were not imported", len(file.faults), c.File)
+		err = fmt.Errorf("%d entries of %s are invalid and were not imported", len(file.faults), c.File)
 	}
 	return err
 }
@@ -100,10 +100,10 @@ func (e breachEntry) checkBounds() error {
 	}
 	for _, text := range append([]string{e.Name, e.Title, e.Domain}, e.DataClasses...) {
 		if utf8.RuneCountInString(text) > maxBreachText {
-			return fmt.Errorf("has a text of more than %d characters: %.40q", maxBreachText, text)
+			return fmt.Errorf("has a string of more than %d characters: %.40q", maxBreachText, text)
 		}
 		if strings.ContainsRune(text, 0) {
-			return errors.New("holds a NUL character")
+			return errors.New("contains a NUL character")
 		}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 
 // Catalogue is the command catalogue, which copies catalogues to another cell.
 type Catalogue struct {
-	Export exportCatalogueCmd `cmd:"" help:"Write courses, templates, breaches and frameworks with their ids, one per line, for another cell." example:"catalogue export > catalogue.ndjson"`
-	Import importCatalogueCmd `cmd:"" help:"Import what catalogue export wrote into this cell. It may be repeated." example:"catalogue import catalogue.ndjson"`
+	Export exportCatalogueCmd `cmd:"" help:"Export courses, templates, breaches and frameworks with their IDs, one per line, for another cell." example:"catalogue export > catalogue.ndjson"`
+	Import importCatalogueCmd `cmd:"" help:"Import an export of another cell's catalog into this cell. The import can be repeated." example:"catalogue import catalogue.ndjson"`
 }
 
 type exportCatalogueCmd struct{ database.Flags }
@@ -33,7 +33,7 @@ func (c exportCatalogueCmd) Run(ctx context.Context, s cli.Env) error {
 
 type importCatalogueCmd struct {
 	database.Flags
-	File string `arg:"" type:"existingfile" help:"What catalogue export wrote."`
+	File string `arg:"" type:"existingfile" help:"The output of catalogue export."`
 }
 
 // catalogueProgressEvery is the number of lines between two progress messages.
@@ -60,7 +60,7 @@ func (c importCatalogueCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		for _, fault := range sum.Faults {
 			fmt.Fprintf(s.Err, "partnerapi: %s: %v\n", c.File, fault)
 		}
-		fmt.Fprintf(s.Out, "%d lines: %d added, %d changed, %d wrong\n", sum.Lines, sum.Added, sum.Changed, len(sum.Faults))
+		fmt.Fprintf(s.Out, "%d lines: %d added, %d changed, %d invalid\n", sum.Lines, sum.Added, sum.Changed, len(sum.Faults))
 		if err == nil && len(sum.Faults) > 0 {
 			err = fmt.Errorf("%d lines of %s were not imported", len(sum.Faults), c.File)
 		}

@@ -63,7 +63,7 @@ func TestEnableTemplates(t *testing.T) {
 		return len(options)
 	}
 	all := options()
-	if got := c.must("templates", "enable", client, "it", "finance", "it"); !strings.HasSuffix(got, " ("+client+") is sent templates of finance, it\n") {
+	if got := c.must("templates", "enable", client, "it", "finance", "it"); !strings.HasSuffix(got, " ("+client+") receives templates of the categories finance, it\n") {
 		t.Error(got)
 	}
 	if n := options(); n == 0 || n >= all {
@@ -90,7 +90,7 @@ func TestSeed(t *testing.T) {
 	more := Seed{Clients: 5, Users: 20_000}
 	more.DatabaseURL = strings.TrimPrefix(c.flag, "--database-url=")
 	begun := cancelling{cancel}
-	if err := more.Run(ctx, cli.Env{Out: io.Discard, Err: begun}); err == nil || err.Error() != "cancelled: nothing was added" {
+	if err := more.Run(ctx, cli.Env{Out: io.Discard, Err: begun}); err == nil || err.Error() != "canceled; nothing was added" {
 		t.Error(err)
 	}
 	var clients, users int
@@ -141,8 +141,8 @@ func TestReadBreaches(t *testing.T) {
 	if clinic.Severity != domain.SeverityHigh || !clinic.Sensitive {
 		t.Errorf("read %+v", clinic)
 	}
-	want := []string{"entry 6 (\"Forum\"): has the name of entry 1", "entry 7 (\"Late\"): BreachDate must be a date, such as 2026-01-31, got \"2024-02-30\"", "entry 8 (\"Empty\"): needs DataClasses",
-		"entry 9 (\"\"): needs a Name", "entry 10 (\"Zero\"): holds a NUL", "entry 11", "entry 12"}
+	want := []string{"entry 6 (\"Forum\"): has the same name as entry 1", "entry 7 (\"Late\"): BreachDate must be a date, such as 2026-01-31, got \"2024-02-30\"", "entry 8 (\"Empty\"): needs DataClasses",
+		"entry 9 (\"\"): needs a Name", "entry 10 (\"Zero\"): contains a NUL", "entry 11", "entry 12"}
 	if len(file.faults) != len(want) {
 		t.Fatalf("%d faults: %v", len(file.faults), file.faults)
 	}
@@ -209,11 +209,11 @@ func TestReadTemplates(t *testing.T) {
 		t.Errorf("read %+v", m)
 	}
 	want := []string{
-		`entry 2 ("Season"): holds placeholders that are not known: time.current_season(), x y`, `entry 3 ("Reset"): has the name of entry 1`,
-		`entry 4 ("No link"): has no link`, `entry 5 ("Score"): deception_score 7`, `entry 6 ("Sender"): the sender is not an address`, `entry 7 (""): needs a name`,
+		`entry 2 ("Season"): contains unknown placeholders: time.current_season(), x y`, `entry 3 ("Reset"): has the same name as entry 1`,
+		`entry 4 ("No link"): has no link`, `entry 5 ("Score"): deception_score must be between 1 and 6: 7`, `entry 6 ("Sender"): the sender is not an address`, `entry 7 (""): needs a name`,
 		`entry 8 ("Empty"): needs a subject`, `entry 9 ("Sign"): the indicator "luck"`, `entry 10 ("Silent"): has no indicators`,
 		`entry 11 ("Two words"): the sender's address holds a placeholder`, `entry 12 ("Hidden"): has no link`,
-		`entry 13 ("Open"): holds placeholders that are not known: {{ without its }}`, `entry 14 ("Swallowed"): holds placeholders that are not known: url, {{url`,
+		`entry 13 ("Open"): contains unknown placeholders: {{ without its }}`, `entry 14 ("Swallowed"): contains unknown placeholders: url, {{url`,
 		`entry 15 ("éé`, `entry 16 ("Wordy"): has a subject of more than 500 characters`, `entry 17`,
 	}
 	if len(faults) != len(want) {
@@ -248,7 +248,7 @@ const goPhishTemplates = `[
 func TestGoPhishTemplates(t *testing.T) {
 	t.Parallel()
 	read, err := importTemplatesCmd{Language: domain.English, Category: "parcels", Difficulty: 3, From: "Post Office <post@post.example>"}.readTemplates([]byte(goPhishTemplates))
-	if err != nil || len(read.templates) != 2 || len(read.faults) != 1 || !strings.HasPrefix(read.faults[0].Error(), `entry 3 ("Logic"): holds placeholders that are not known: end, if .FirstName`) {
+	if err != nil || len(read.templates) != 2 || len(read.faults) != 1 || !strings.HasPrefix(read.faults[0].Error(), `entry 3 ("Logic"): contains unknown placeholders: end, if .FirstName`) {
 		t.Fatalf("%+v, %v", read, err)
 	}
 	parcel, plain := read.templates[0], read.templates[1]
@@ -256,8 +256,8 @@ func TestGoPhishTemplates(t *testing.T) {
 		{parcel.Subject, "{{first_name}}, your parcel"}, {parcel.From, "Post Office <post@post.example>"},
 		{parcel.Text, "Dear {{first_name}} {{last_name}} ({{job_title}}, {{email}}),\nsee the label ({{link}}) or this (https://live.example/x).\nPost Office\n"},
 		{plain.From, "Payroll <pay@pay.example>"}, {plain.HTML, "<p>Hello {{first_name}},</p>\n<p>sign in at {{link}} &lt;now&gt;.<br>\nPayroll</p>\n"},
-		{strings.Join(read.notes, "\n"), "Parcel: links that lead to the tracked page instead: https://live.example/x"},
-		{strings.Join(read.warnings, "\n"), "Parcel: emails load content from elsewhere, which tells its owner who opens them: https://cdn.example/logo.png\nPlain: attachments are not imported: 1"},
+		{strings.Join(read.notes, "\n"), "Parcel: links replaced by the tracked page: https://live.example/x"},
+		{strings.Join(read.warnings, "\n"), "Parcel: emails load content from elsewhere, which shows its owner who opens them: https://cdn.example/logo.png\nPlain: attachments are not imported: 1"},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("got %q, want %q", c[0], c[1])
@@ -272,13 +272,13 @@ func TestGoPhishTemplates(t *testing.T) {
 		t.Errorf("read %+v", parcel)
 	}
 	read, err = importTemplatesCmd{Language: domain.English, Category: "parcels", Difficulty: 3}.readTemplates([]byte(goPhishTemplates))
-	if err != nil || len(read.faults) != 2 || read.faults[0].Error() != `entry 1 ("Parcel"): needs a from_address; --from gives one to templates that lack it` {
+	if err != nil || len(read.faults) != 2 || read.faults[0].Error() != `entry 1 ("Parcel"): needs a from_address; set it for templates without one with --from` {
 		t.Errorf("without a sender: %+v, %v", read, err)
 	}
 
 	c := newConsole(t)
 	out, errs, err := c.run(t.Context(), nil, "templates", "import", "--language=en", "--category=parcels", "--from=post@post.example", fileOf(t, goPhishTemplates))
-	if err == nil || !strings.HasPrefix(out, "Parcel: links that") || !strings.HasSuffix(out, "2 added, 0 changed, 0 unchanged; 1 left out\n") || !strings.HasPrefix(errs, "partnerapi: warning: Parcel: emails load") {
+	if err == nil || !strings.HasPrefix(out, "Parcel: links replaced") || !strings.HasSuffix(out, "2 added, 0 changed, 0 unchanged; 1 skipped\n") || !strings.HasPrefix(errs, "partnerapi: warning: Parcel: emails load") {
 		t.Errorf("%q, %q, %v", out, errs, err)
 	}
 }

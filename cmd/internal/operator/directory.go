@@ -26,8 +26,8 @@ import (
 // Directory is the command directory, which connects clients to their directories and syncs them.
 type Directory struct {
 	Connect    connectDirectoryCmd    `cmd:"" help:"Connect a client to its directory, or store new settings or credentials."`
-	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. Its users stay, and are no longer synced." example:"directory disconnect 'Hillside Dental'"`
-	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, and how they were synced last." example:"directory list"`
+	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. The client's users remain but are no longer synced." example:"directory disconnect 'Hillside Dental'"`
+	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, with the result of their last sync." example:"directory list"`
 	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory now." example:"directory run 'Lakeside Clinic'"`
 }
 
@@ -37,7 +37,7 @@ type connectDirectoryCmd struct {
 }
 
 type connectClientCmd struct {
-	Client    string              `arg:"" help:"The client: its id, UUID or name."`
+	Client    string              `arg:"" help:"The client: its ID, UUID or name."`
 	Microsoft connectMicrosoftCmd `cmd:"" help:"Connect to Microsoft Entra ID." example:"directory connect 'Hillside Dental' microsoft --tenant hillside.example --app-id 6a1f4a52-52f0-4a5e-9d6a-0c1c2f9e7b11 --secret-file secret.txt"`
 	Google    connectGoogleCmd    `cmd:"" help:"Connect to Google Workspace." example:"directory connect 'Lakeside Clinic' google --credentials-file account.json --admin admin@example.com"`
 }
@@ -51,10 +51,10 @@ type connectFlags struct {
 
 type connectMicrosoftCmd struct {
 	connectFlags
-	Tenant     string `required:"" env:"-" help:"The id or a domain of the tenant."`
-	AppID      string `required:"" name:"app-id" env:"-" help:"The id of the app that was registered in the tenant."`
-	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret; it may be deleted afterwards."`
-	Group      string `env:"-" placeholder:"ID" help:"The object id of a group: only its members are synced, of nested groups too."`
+	Tenant     string `required:"" env:"-" help:"The tenant's ID or one of its domains."`
+	AppID      string `required:"" name:"app-id" env:"-" help:"The ID of the app registered in the tenant."`
+	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret. You can delete it afterward."`
+	Group      string `env:"-" placeholder:"ID" help:"The object ID of a group. Only its members are synced, including those of nested groups."`
 }
 
 // Run connects the client of the command line.
@@ -67,9 +67,9 @@ func (c connectMicrosoftCmd) Run(ctx context.Context, s cli.Env, to *connectClie
 
 type connectGoogleCmd struct {
 	connectFlags
-	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"The JSON key of a service account with domain-wide delegation; it may be deleted afterwards."`
-	Admin           string `required:"" env:"-" placeholder:"EMAIL" help:"The administrator whom the service account acts for."`
-	Domain          string `env:"-" help:"The one domain that is synced. Default: all of the customer's."`
+	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"A file with the JSON key of a service account with domain-wide delegation. You can delete it afterward."`
+	Admin           string `required:"" env:"-" placeholder:"EMAIL" help:"The administrator on whose behalf the service account acts."`
+	Domain          string `env:"-" help:"The only domain to sync. Default: all of the customer's domains."`
 }
 
 // Run connects the client of the command line.
@@ -111,7 +111,7 @@ func (f connectFlags) connect(
 		if err := dirsync.Connect(db.WithEntry(ctx, database.AsCommand(*entry)), d, to.ID, provider, settings, sealed); err != nil {
 			return plainError(err)
 		}
-		_, err = fmt.Fprintf(s.Out, "%s (%s) is connected to %s; try it with: partnerapi directory run %s\n",
+		_, err = fmt.Fprintf(s.Out, "%s (%s) is connected to %s. To sync it now, run: partnerapi directory run %s\n",
 			to.Name, to.ID, provider, to.ID)
 		return err
 	})
@@ -129,7 +129,7 @@ func readCredentials(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(text) > maxCredentials:
-		return nil, fmt.Errorf("%s is larger than credentials can be", name)
+		return nil, fmt.Errorf("%s is too large for a file of credentials", name)
 	case strings.TrimSpace(string(text)) == "":
 		return nil, fmt.Errorf("%s is empty", name)
 	}
@@ -147,7 +147,7 @@ func plainError(err error) error {
 
 type disconnectDirectoryCmd struct {
 	database.Flags
-	Client string `arg:"" help:"The client: its id, UUID or name."`
+	Client string `arg:"" help:"The client: its ID, UUID or name."`
 }
 
 // Run disconnects a client. It may be repeated if it fails.
@@ -159,9 +159,9 @@ func (c disconnectDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 			return fmt.Errorf("%s (%s) has no directory", from.Name, from.ID)
 		}
 		if err != nil {
-			return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
+			return fmt.Errorf("%w\nrun the command again to continue", err)
 		}
-		_, err = fmt.Fprintf(s.Out, "%s (%s) is disconnected; its users are kept by hand\n", from.Name, from.ID)
+		_, err = fmt.Fprintf(s.Out, "%s (%s) is disconnected; its users are now managed manually\n", from.Name, from.ID)
 		return err
 	})
 }
@@ -220,14 +220,14 @@ type runDirectoryCmd struct {
 	database.Flags
 	config.DirectoryFlags
 	database.KeyFlags
-	Client string `arg:"" help:"The client: its id, UUID or name."`
-	Force  bool   `env:"-" help:"Deactivate any number of users. Without it, a run changes nothing if it would deactivate more than 20% of the directory's users and more than 5, or all of them (two or more)."`
+	Client string `arg:"" help:"The client: its ID, UUID or name."`
+	Force  bool   `env:"-" help:"Deactivate any number of users. If omitted, a run changes nothing if it would deactivate more than 5 users and more than 20% of the directory's users, or all of them (two or more)."`
 }
 
 func (runDirectoryCmd) Help() string {
-	return "The service continues a run that is cut short. The exit status is 0 if the run was completed. The output " +
-		"counts users, and as without_email the directory's accounts without an email address, which have no user. Of " +
-		"Google's, these include accounts without a mailbox."
+	return "If the run is interrupted, the service completes it. The exit status is 0 if the run is complete. The output " +
+		"counts users and, as without_email, the directory's accounts without an email address, which have no user. For " +
+		"Google, these include accounts without a mailbox."
 }
 
 // Run syncs a client and prints the outcome, in place of the runner's log.

@@ -42,7 +42,7 @@ func TestDirectoryCommands(t *testing.T) {
 	c.refused(false, connect("Acme", empty), "is empty")
 	c.refused(false, connect("Acme", filepath.Join(empty, "x")), empty)
 	c.refused(false, connect("Nobody", key), `no client "Nobody"`)
-	c.refused(false, connect("twin", key), "2 clients are called", "of Partner", "of Two")
+	c.refused(false, connect("twin", key), "2 clients have the name", "of Partner", "of Two")
 	c.refused(false, run(), "not configured")
 	c.refused(false, []string{"directory", "disconnect", "acme"}, "has no directory")
 

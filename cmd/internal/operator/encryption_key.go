@@ -15,7 +15,7 @@ import (
 
 // EncryptionKey is the command encryption-key, which generates and rotates the key of secrets.
 type EncryptionKey struct {
-	New    newKeyCmd    `cmd:"" default:"1" help:"Print a new key, for --encryption-key or a file." example:"encryption-key new"`
+	New    newKeyCmd    `cmd:"" default:"1" help:"Print a new key for --encryption-key or a file." example:"encryption-key new"`
 	Rotate rotateKeyCmd `cmd:"" help:"Encrypt the secrets in the database with a new key." example:"encryption-key rotate --encryption-key file:encryption.key"`
 }
 
@@ -34,15 +34,15 @@ type rotateKeyCmd struct {
 }
 
 func (rotateKeyCmd) Help() string {
-	return `Make a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (or put NEW before OLD in the file of a file:PATH, which needs no restart), then run this command with the same keys, then remove OLD. It may be cut short and run again.
+	return `First create a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (with file:PATH, put NEW before OLD in the file; no restart is needed). Then run this command with the same keys. Then remove OLD. If the command is interrupted, run it again.
 
-In an embedded installation without --encryption-key, this command makes the new key, as the first one in encryption.key.`
+With an embedded database and without --encryption-key, this command creates the new key itself, as the first one in encryption.key.`
 }
 
 // Validate rejects invalid keys, and --old without --encryption-key; kong calls it while parsing.
 func (c rotateKeyCmd) Validate() error {
 	if c.Old != "" && c.EncryptionKey == "" {
-		return errors.New("--old goes with --encryption-key, the new key")
+		return errors.New("--old requires --encryption-key, the new key")
 	}
 	if c.Old != "" {
 		if _, err := seal.ParseKeys(c.Old); err != nil {
@@ -92,7 +92,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	}
 	fmt.Fprintf(s.Out, "%s encrypted with the new key\n", output.Plural(n, "secret was", "secrets were"))
 	if len(failed) > 0 {
-		return fmt.Errorf("%s not: keep the older key, and see above", output.Plural(len(failed), "secret was", "secrets were"))
+		return fmt.Errorf("%s not encrypted with the new key; keep the old key, and see the errors above", output.Plural(len(failed), "secret was", "secrets were"))
 	}
 
 	check, err := d.EncryptionCheck(ctx)
@@ -106,7 +106,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	if c.EncryptionKey == "" {
 		place = c.KeyFile()
 	}
-	fmt.Fprintf(s.Out, "older keys are needed for backups of before only: take them out of %s\n", place)
+	fmt.Fprintf(s.Out, "only earlier backups need the old keys now; remove the keys from %s\n", place)
 	return nil
 }
 

@@ -33,13 +33,13 @@ func TestLines(t *testing.T) {
 		file             bool
 		out, errs, fails string
 	}{
-		{"import", aClient + "\n" + aRobot + aPartner, false, `^3 lines in .*: 2 created, 0 updated, 0 unchanged, 1 refused\n$`,
-			`^line 3: object must be one of partner, .*, exposure\n$`, "1 of 3 lines were refused"},
-		{"import", aClient + aPartner, true, `: 0 created, 0 updated, 2 unchanged, 0 refused\n$`, "^$", ""},
-		{"ingest", noSignal + "\n" + noSignal, false, `^2 lines in .*: 0 taken, 0 repeated, 2 refused\n$`,
-			`^line 1: type must be one of .*\nline 3: type must be one of .*\n$`, "2 of 2 lines were refused"},
+		{"import", aClient + "\n" + aRobot + aPartner, false, `^3 lines in .*: 2 created, 0 updated, 0 unchanged, 1 rejected\n$`,
+			`^line 3: object must be one of partner, .*, exposure\n$`, "1 of 3 lines were rejected"},
+		{"import", aClient + aPartner, true, `: 0 created, 0 updated, 2 unchanged, 0 rejected\n$`, "^$", ""},
+		{"ingest", noSignal + "\n" + noSignal, false, `^2 lines in .*: 0 applied, 0 repeated, 2 rejected\n$`,
+			`^line 1: type must be one of .*\nline 3: type must be one of .*\n$`, "2 of 2 lines were rejected"},
 		{"ingest", "", false, `^0 lines`, "^$", ""},
-		{"ingest", noSignal, true, `1 refused\n$`, `^line 1: type must be one of .*\n$`, "1 of 1 lines were refused"}, // and no bar
+		{"ingest", noSignal, true, `1 rejected\n$`, `^line 1: type must be one of .*\n$`, "1 of 1 lines were rejected"}, // and no bar
 	} {
 		from := "-"
 		if tt.file {
@@ -64,14 +64,14 @@ func TestImportDryRun(t *testing.T) {
 	text := aPartner + "nonsense\n" + `{"object":"robot\u202e<"}` + "\n"
 	c.Must(os.WriteFile(file, []byte(text), 0o600))
 	for _, tt := range []struct{ flag, out string }{
-		{"--dry-run", `^dry run, nothing was changed: .*: 1 created, 0 updated, 0 unchanged, 2 refused\n$`},
-		{"--dry-run", `^dry run, nothing was changed: .*: 1 created, 0 updated, 0 unchanged, 2 refused\n$`},
-		{"", `^3 lines in .*: 1 created, 0 updated, 0 unchanged, 2 refused\n$`},
-		{"", `^3 lines in .*: 0 created, 0 updated, 1 unchanged, 2 refused\n$`},
+		{"--dry-run", `^dry run, nothing changed: .*: 1 created, 0 updated, 0 unchanged, 2 rejected\n$`},
+		{"--dry-run", `^dry run, nothing changed: .*: 1 created, 0 updated, 0 unchanged, 2 rejected\n$`},
+		{"", `^3 lines in .*: 1 created, 0 updated, 0 unchanged, 2 rejected\n$`},
+		{"", `^3 lines in .*: 0 created, 0 updated, 1 unchanged, 2 rejected\n$`},
 	} {
 		args := append([]string{"import", file, "--errors=" + refused}, strings.Fields(tt.flag)...)
 		out, errs, err := c.run(t.Context(), nil, args...)
-		if err == nil || err.Error() != "2 of 3 lines were refused" || !strings.HasPrefix(errs, "line 2: must be a JSON object\nline 3: object must be one of ") || strings.Count(errs, "\n") != 2 || !regexp.MustCompile(tt.out).MatchString(out) {
+		if err == nil || err.Error() != "2 of 3 lines were rejected" || !strings.HasPrefix(errs, "line 2: must be a JSON object\nline 3: object must be one of ") || strings.Count(errs, "\n") != 2 || !regexp.MustCompile(tt.out).MatchString(out) {
 			t.Fatalf("%q, %q: %v", out, errs, err)
 		}
 		if got := c.must("partners", "list", "--json"); strings.Contains(got, `"P"`) == (tt.flag != "") {
@@ -129,9 +129,9 @@ func TestInterrupted(t *testing.T) {
 	c, never := newConsole(t), make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	for args, want := range map[string]string{
-		"import -":           "run it again with the same lines, what is applied is not applied twice",
-		"import - --dry-run": "nothing was changed",
-		"ingest -":           "run it again with the same lines, no signal is applied twice",
+		"import -":           "run the command again with the same lines; lines that were applied are not applied twice",
+		"import - --dry-run": "nothing changed",
+		"ingest -":           "run the command again with the same lines; no signal is applied twice",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, _, err := c.run(ctx, cutting{strings.NewReader(aPartner), cancel, never}, strings.Fields(args)...)
@@ -149,7 +149,7 @@ func TestImportCSV(t *testing.T) {
 	client := c.AddClient()
 	table := fileOf(t, "\ufeffClient;E-Mail;First_Name;Last Name;Department;\r\n"+
 		client.String()+";ana@example.com;Ana;\"Ruiz; née \"\"Paz\"\"\";;\r\n;;;\r\n"+client.UUID()+";Bo@example.com;Bo;;Sales\r\n")
-	for _, want := range []string{"2 lines in", "2 created, 0 updated, 0 unchanged, 0 refused"} {
+	for _, want := range []string{"2 lines in", "2 created, 0 updated, 0 unchanged, 0 rejected"} {
 		c.says([]string{"import", "--csv=user", "--dry-run", table}, want)
 	}
 	for _, want := range []string{"2 created, 0 updated, 0 unchanged", "0 created, 0 updated, 2 unchanged"} {
@@ -175,14 +175,14 @@ func TestManyRefusals(t *testing.T) {
 	}
 	file, all := fileOf(t, lines.String()), filepath.Join(t.TempDir(), "errors.ndjson")
 	_, errs, err := c.run(t.Context(), nil, "import", file)
-	if err == nil || err.Error() != "3060 of 3060 lines were refused" || strings.Count(errs, "\nline ")+1 != 20 ||
-		!strings.Contains(errs, "\n3060 lines were refused (--errors FILE writes all):\n    3000  client: there is no such client\n      30  object must be one of partner, ") ||
+	if err == nil || err.Error() != "3060 of 3060 lines were rejected" || strings.Count(errs, "\nline ")+1 != 20 ||
+		!strings.Contains(errs, "\n3060 lines were rejected (use --errors FILE to write all):\n    3000  client: there is no such client\n      30  object must be one of partner, ") ||
 		!strings.HasSuffix(errs, "      22  other reasons\n") || strings.Count(errs, "\n") != 32 {
 		t.Errorf("%v\n%s", err, errs)
 	}
 	_, errs, err = c.run(t.Context(), nil, "import", file, "--dry-run", "--errors", all)
 	written, readErr := os.ReadFile(all)
-	if err == nil || readErr != nil || strings.Count(errs, "\nline ")+1 != 20 || !strings.Contains(errs, "\n3060 lines were refused ("+all+" has all):\n    3000  ") || strings.Count(string(written), "\n") != 3060 {
+	if err == nil || readErr != nil || strings.Count(errs, "\nline ")+1 != 20 || !strings.Contains(errs, "\n3060 lines were rejected ("+all+" lists all):\n    3000  ") || strings.Count(string(written), "\n") != 3060 {
 		t.Errorf("%v, %v\n%s", err, readErr, errs)
 	}
 	out, errs, err := c.run(t.Context(), strings.NewReader("{\n  \"object\": \"client\"\n}\n"), "import", "-")

@@ -18,16 +18,16 @@ import (
 type Export struct {
 	database.Flags
 	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for the standard output."`
-	Partner string `env:"-" help:"Write the objects of one partner: its id, UUID or name. Default: of all."`
-	Signals string `env:"-" placeholder:"FILE" help:"Also write what users did, such as completed courses and signed policies, to this file, in the format of ingest."`
+	Partner string `env:"-" help:"The partner whose objects to write: its ID, UUID or name. Default: all partners."`
+	Signals string `env:"-" placeholder:"FILE" help:"A file for what users did, such as completed courses and signed policies, in the format of ingest."`
 }
 
 func (Export) Help() string {
-	return "Writes all objects that the command import takes, a line of JSON each, so that an import of the lines into " +
-		"another database makes the same objects there. The templates and breaches of the catalogue are not among " +
-		"them: import those first, with the commands templates import and breaches import. Everything is of one " +
-		"moment: the command reads in one transaction, which changes nothing and blocks no other, and lasts as long " +
-		"as the lines take to be written. A file has its name once it is complete. The guide under /docs/operate/import " +
+	return "Writes all objects that the command import accepts, one JSON object per line. An import of the lines into " +
+		"another database creates the same objects there. The export does not include the templates and breaches of " +
+		"the catalog: import those first, with the commands templates import and breaches import. All data is from one " +
+		"moment: the command reads in one transaction, which changes nothing, blocks no other and lasts as long " +
+		"as the writing. A file receives its name when it is complete. The guide at /docs/operate/import " +
 		"describes the lines."
 }
 
@@ -44,7 +44,7 @@ func (c Export) Run(ctx context.Context, s cli.Env) error {
 		var failure error // of reading the standby: FromReplica then calls the function again, for the primary
 		return d.FromReplica(ctx, func(ctx context.Context) error {
 			if failure != nil && c.File == "-" {
-				return fmt.Errorf("%w; the lines written so far are incomplete: export again, to a file", failure)
+				return fmt.Errorf("%w; the lines written so far are incomplete; export again, to a file", failure)
 			}
 			failure = c.export(ctx, s, d, partner)
 			return failure

@@ -20,19 +20,19 @@ import (
 type Import struct {
 	database.Flags
 	config.MailDomainsFlag
-	File   string `arg:"" help:"A file of objects, one JSON object on each line; - for the standard input."`
-	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"Read a table of objects of this kind, such as user, instead: comma-separated values, with the names of the fields in the first row."`
-	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and print the same report, but change nothing. Rows that the lines would change stay locked meanwhile."`
-	Errors string `env:"-" placeholder:"FILE" help:"Write all refused lines to this file: a JSON object of line and reason for each."`
+	File   string `arg:"" help:"A file of objects, one JSON object per line; - for the standard input."`
+	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"The kind of objects, such as user, if the file is a table instead: comma-separated values with the names of the fields in the first row."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and print the same report, but change nothing. Meanwhile, the rows that the lines would change are locked."`
+	Errors string `env:"-" placeholder:"FILE" help:"A file for all rejected lines: one JSON object with line and reason for each."`
 }
 
 func (Import) Help() string {
-	return "A line with an id that is not there makes an object with that id; another one sets the fields that it names. " +
-		"Nothing is deleted. The lines may come in any order: they are read first, into a table of the database, and " +
-		"applied then. What is new sends no mail and writes no events; what changes writes its events. " +
-		"Bad lines are skipped; the rest are applied. The first 20 are reported with their numbers on the standard error " +
-		"stream, with a count by reason, and all of them in the file of --errors. The command may be cut short and run again with the same lines. The exit status is 0 if every line was " +
-		"applied, now or before, and 1 if any was refused or the command was cut short. The guide under " +
+	return "A line with an unknown ID creates an object with that ID; any other line sets the fields that it contains. " +
+		"Nothing is deleted. The lines can be in any order: the command first reads them into a table of the database and " +
+		"then applies them. New objects send no emails and publish no events; changed objects publish their events. " +
+		"Invalid lines are skipped; the others are applied. The first 20 invalid lines are printed with their numbers on the standard error " +
+		"stream, with a count by reason; --errors writes all of them to a file. If the command is interrupted, run it again with the same lines. The exit status is 0 if all lines were " +
+		"applied, now or before, and 1 if a line was rejected or the command was interrupted. The guide at " +
 		"/docs/operate/import describes the lines."
 }
 
@@ -83,11 +83,11 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 		if errors.As(err, new(transfer.FormatError)) { // nothing was applied
 			return errors.Join(err, refused.finish())
 		}
-		prefix, consequence := "", "run it again with the same lines, what is applied is not applied twice"
+		prefix, consequence := "", "run the command again with the same lines; lines that were applied are not applied twice"
 		if c.DryRun {
-			prefix, consequence = "dry run, nothing was changed: ", "nothing was changed"
+			prefix, consequence = "dry run, nothing changed: ", "nothing changed"
 		}
-		fmt.Fprintf(s.Out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d refused\n", prefix,
+		fmt.Fprintf(s.Out, "%s%d lines in %s: %d created, %d updated, %d unchanged, %d rejected\n", prefix,
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Created, report.Updated, report.Unchanged,
 			report.Refused)
 		return errors.Join(refused.finish(), outcomeError(ctx, err, consequence, report.Refused, report.Lines))
@@ -97,14 +97,14 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 // Ingest is the command ingest, which records events of the platform.
 type Ingest struct {
 	database.Flags
-	File string `arg:"" help:"A file of signals, one JSON object on each line; - for the standard input."`
+	File string `arg:"" help:"A file of signals, one JSON object per line; - for the standard input."`
 }
 
 func (Ingest) Help() string {
-	return "Each signal is applied once, in whichever order they come and however often: the command is idempotent " +
-		"and may be run again with the same lines. Bad lines are reported with their numbers on the standard error " +
-		"stream and skipped; the rest are applied. The exit status is 0 if every line was applied, now or before, " +
-		"and 1 if any was refused or the command was cut short."
+	return "Each signal is applied once, in any order and however often you send it: the command is idempotent, " +
+		"so you can run it again with the same lines. Invalid lines are printed with their numbers on the standard error " +
+		"stream and skipped; the others are applied. The exit status is 0 if all lines were applied, now or before, " +
+		"and 1 if a line was rejected or the command was interrupted."
 }
 
 // Run records the signals and prints the outcome.
@@ -128,9 +128,9 @@ func (c Ingest) Run(ctx context.Context, s cli.Env) (err error) {
 		if errors.As(err, new(transfer.FormatError)) { // nothing was applied
 			return err
 		}
-		fmt.Fprintf(s.Out, "%d lines in %s: %d taken, %d repeated, %d refused\n",
+		fmt.Fprintf(s.Out, "%d lines in %s: %d applied, %d repeated, %d rejected\n",
 			report.Lines, time.Since(start).Round(time.Millisecond), report.Taken, report.Repeated, report.Refused)
-		return outcomeError(ctx, err, "run it again with the same lines, no signal is applied twice", report.Refused, report.Lines)
+		return outcomeError(ctx, err, "run the command again with the same lines; no signal is applied twice", report.Refused, report.Lines)
 	})
 }
 
@@ -148,7 +148,7 @@ func outcomeError(ctx context.Context, err error, consequence string, refused, l
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, consequence)
 	case refused > 0:
-		return fmt.Errorf("%d of %d lines were refused", refused, lines)
+		return fmt.Errorf("%d of %d lines were rejected", refused, lines)
 	}
 	return nil
 }

@@ -23,22 +23,22 @@ import (
 
 // Keys is the command keys, which creates, lists, rotates and revokes API keys.
 type Keys struct {
-	Create createKeyCmd  `cmd:"" help:"Create a key and print only it. It cannot be shown again." example:"keys create --partner 'Northlight MSP' --name 'PSA sync' --clients all --scopes read,write\nkeys create --partner 'Northlight MSP' --name Report --clients 'Hillside Dental' --scopes read --expires 2028-01-31"`
+	Create createKeyCmd  `cmd:"" help:"Create a key and print only the key. It cannot be shown again." example:"keys create --partner 'Northlight MSP' --name 'PSA sync' --clients all --scopes read,write\nkeys create --partner 'Northlight MSP' --name Report --clients 'Hillside Dental' --scopes read --expires 2028-01-31"`
 	List   listKeysCmd   `cmd:"" help:"List the keys, without their secrets." example:"keys list"`
-	Rotate rotateTextCmd `cmd:"" help:"Give a key a new text and print only it. The old text stays valid for some time." example:"keys rotate pk_1cY4nTq8Zb --old-until 7d\nkeys rotate pk_1cY4nTq8Zb --end-old"`
-	Revoke revokeKeyCmd  `cmd:"" help:"Revoke a key. Running services refuse it within 30 seconds." example:"keys revoke pk_1cY4nTq8Zb"`
+	Rotate rotateTextCmd `cmd:"" help:"Give a key a new secret and print only the secret. The old secret stays valid for some time." example:"keys rotate pk_1cY4nTq8Zb --old-until 7d\nkeys rotate pk_1cY4nTq8Zb --end-old"`
+	Revoke revokeKeyCmd  `cmd:"" help:"Revoke a key. Running services reject it within 30 seconds." example:"keys revoke pk_1cY4nTq8Zb"`
 }
 
 type createKeyCmd struct {
 	database.Flags
-	Name    string         `required:"" env:"-" help:"What the key is for."`
-	Partner string         `env:"-" help:"The partner: its id, UUID or name; may be left out where there is only one."`
-	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key reaches: their ids, UUIDs or names. An archived one, or one with a comma in its name, must be given by its id."`
-	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"What the key may do."`
-	From    []string       `env:"-" placeholder:"CIDR,…" help:"The networks or addresses that the key may be used from, up to 100. Default: all."`
-	Expires domain.Date    `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, as 2027-01-31."`
-	V1      bool           `name:"v1" env:"-" help:"Allow the key v1 even if new keys are not (v1 phase --new off)."` // v1-line
-	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix, and what it is for."`
+	Name    string         `required:"" env:"-" help:"The key's name, which says what it is for."`
+	Partner string         `env:"-" help:"The partner: its ID, UUID or name. You may omit it if there is only one."`
+	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key can access: their IDs, UUIDs or names. Give an archived client, or one with a comma in its name, by its ID."`
+	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"The key's permissions: read, write or both."`
+	From    []string       `env:"-" placeholder:"CIDR,…" help:"Up to 100 networks or IP addresses from which the key can be used. Default: all."`
+	Expires domain.Date    `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, such as 2027-01-31."`
+	V1      bool           `name:"v1" env:"-" help:"Allow v1 to the key even if new keys cannot use it (v1 phase --new off)."` // v1-line
+	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix and its settings."`
 }
 
 // Validate rejects an invalid name, scope or network, and an end that has passed.
@@ -124,7 +124,7 @@ func (c createKeyCmd) newKey() (db.NewKey, error) {
 	}
 	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	if slices.ContainsFunc(strings.Split(c.Clients, ","), blank) {
-		return settings, errors.New("--clients: use all, or the ids, UUIDs or names of clients with commas between them")
+		return settings, errors.New("--clients: use all or the clients' IDs, UUIDs or names, separated by commas")
 	}
 	networks, err := parseNetworks(c.From)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c createKeyCmd) newKey() (db.NewKey, error) {
 	settings.Networks = networks
 	if !c.Expires.IsZero() {
 		if !c.Expires.After(domain.DateOf(domain.SystemClock{}.Now())) {
-			return settings, fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", c.Expires)
+			return settings, fmt.Errorf("--expires: %s is not after today (UTC), so the key would never work", c.Expires)
 		}
 		settings.ExpiresAt = new(c.Expires.Time())
 	}
@@ -168,7 +168,7 @@ const maxNetworks = 100
 // are an error, as are zones and IPv4 addresses in IPv6.
 func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	if len(texts) > maxNetworks {
-		return nil, fmt.Errorf("%d networks are more than %d", len(texts), maxNetworks)
+		return nil, fmt.Errorf("%d networks are more than the maximum of %d", len(texts), maxNetworks)
 	}
 	var list []netip.Prefix
 	for _, text := range texts {
@@ -178,10 +178,10 @@ func parseNetworks(texts []string) ([]netip.Prefix, error) {
 			network, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("%q is neither an IP address nor a network such as 10.0.0.0/8", text)
 		}
 		if network.Addr().Is4In6() {
-			return nil, fmt.Errorf("%q: write it as IPv4", text)
+			return nil, fmt.Errorf("%q must be written as IPv4", text)
 		}
 		if network = network.Masked(); !slices.Contains(list, network) {
 			list = append(list, network)
@@ -242,14 +242,14 @@ func (c listKeysCmd) Run(ctx context.Context, s cli.Env) error {
 				k.OldPrefix, domain.MaybeAt(k.OldUntil),
 			}
 		})
-		columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "OLD TEXT"}
+		columns := []any{"PREFIX", "NAME", "PARTNER", "CLIENTS", "SCOPES", "FROM", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "OLD SECRET"}
 		return output.List(s.Out, c.JSON, lines, columns, keyLine.row)
 	})
 }
 
 type revokeKeyCmd struct {
 	database.Flags
-	Prefix string `arg:"" help:"The key's prefix, as keys list shows it, or that of an earlier text of it."`
+	Prefix string `arg:"" help:"The key's prefix, as keys list shows it, or the prefix of an earlier secret."`
 }
 
 // Run revokes a key, and names the webhooks that end with it.
@@ -271,8 +271,8 @@ func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		fmt.Fprintln(s.Out, "revoked", c.Prefix)
 		for _, h := range hooks {
-			fmt.Fprintf(s.Out, "webhook %s (%s) ends with it: it is disabled within a minute. To continue it, PATCH it with "+
-				"{\"status\": \"active\"} and another key that has at least its access.\n", h.ID, domain.Visible(h.URL))
+			fmt.Fprintf(s.Out, "webhook %s (%s) ends with the key: it is disabled within a minute. To keep it, PATCH it with "+
+				"{\"status\": \"active\"} and another key that has at least the same access.\n", h.ID, domain.Visible(h.URL))
 		}
 		return nil
 	})
@@ -281,28 +281,28 @@ func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 // explainNoKey returns an error for operators if err is NotFound, the error of a missing or revoked key; else err.
 func explainNoKey(err error, prefix string) error {
 	if domain.IsCode(err, domain.NotFound) {
-		return fmt.Errorf("there is no key with the prefix %q that is not revoked: the command keys list shows them", prefix)
+		return fmt.Errorf("there is no active key with the prefix %q; keys list shows all keys", prefix)
 	}
 	return err
 }
 
 type rotateTextCmd struct {
 	database.Flags
-	Prefix   string      `arg:"" help:"The key's prefix, as keys list shows it, or that of an earlier text of it."`
-	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"How long the present text stays valid, at most 365d; 0s ends it now. It never outlives the key. Default: 7d."`
-	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new day (UTC) from which the key no longer works. Default: as before."`
-	EndOld   bool        `name:"end-old" env:"-" help:"Make no new text: end the replaced text now."`
-	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new text, its prefix, the old text's prefix and end."`
+	Prefix   string      `arg:"" help:"The key's prefix, as keys list shows it, or the prefix of an earlier secret."`
+	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Time that the current secret stays valid, at most 365d and not longer than the key; 0s ends it now. Default: 7d."`
+	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new day (UTC) from which the key no longer works. Default: unchanged."`
+	EndOld   bool        `name:"end-old" env:"-" help:"End the replaced secret now, without creating a new one."`
+	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new secret, its prefix, and the prefix and the end of the old secret."`
 }
 
 // Help says what continues.
 func (rotateTextCmd) Help() string {
-	return "The key stays the same key: its webhooks, scopes, clients, networks and budgets continue. " +
-		"So do its phase and usage of v1. " + // v1-line
-		"A key has at most two valid texts, so a further rotation ends the oldest one. Running services refuse an ended text " +
-		"within 30 seconds. Commands accept the prefix of either. " +
-		"keys revoke ends the key with all its texts. Rotate only after all processes of the service run this version: " +
-		"earlier ones know the newest text alone."
+	return "The key remains the same key: it keeps its webhooks, scopes, clients, networks and budgets. " +
+		"It also keeps its phase and usage of v1. " + // v1-line
+		"A key has at most two valid secrets, so another rotation ends the oldest one. Running services reject an ended secret " +
+		"within 30 seconds. Commands accept the prefix of either secret. " +
+		"keys revoke ends the key with all its secrets. Rotate only after all processes of the service run this version: " +
+		"earlier versions know only the newest secret."
 }
 
 // A replaced text stays valid for oldFor, unless a flag says otherwise, and at most for maxOldFor.
@@ -323,13 +323,13 @@ func (c rotateTextCmd) oldFor() time.Duration {
 func (c rotateTextCmd) Validate() error {
 	switch {
 	case c.EndOld && (!c.Expires.IsZero() || c.JSON):
-		return errors.New("--end-old makes no new text: it takes neither --expires nor --json")
+		return errors.New("--end-old creates no new secret; omit --expires and --json")
 	case c.EndOld && c.OldUntil != nil:
-		return errors.New("--end-old ends the replaced text now: it does not go with --old-until")
+		return errors.New("--end-old ends the replaced secret now; omit --old-until")
 	case c.oldFor() > maxOldFor:
 		return errors.New("--old-until must be at most 365d")
 	case !c.Expires.IsZero() && !c.Expires.After(domain.DateOf(domain.SystemClock{}.Now())):
-		return fmt.Errorf("--expires: %s is not after today (UTC): the key would never work", c.Expires)
+		return fmt.Errorf("--expires: %s is not after today (UTC), so the key would never work", c.Expires)
 	}
 	return nil
 }
@@ -364,7 +364,7 @@ func (c rotateTextCmd) Run(ctx context.Context, s cli.Env) error {
 			return explainNoKey(err, c.Prefix)
 		}
 		if k.Ended != "" {
-			fmt.Fprintf(s.Err, "the text %s of this key was still valid, and is ended now: running services refuse it within 30 seconds\n", k.Ended)
+			fmt.Fprintf(s.Err, "ended the secret %s of this key, which was still valid; running services reject it within 30 seconds\n", k.Ended)
 		}
 		if c.JSON {
 			return output.JSON(s.Out, rotatedKey{k.Text, k.Prefix, k.OldPrefix, domain.At(k.OldUntil), domain.MaybeAt(k.ExpiresAt)})
@@ -380,7 +380,7 @@ func (c rotateTextCmd) endOld(ctx context.Context, s cli.Env, d *db.DB) error {
 	err := database.RunAudited(ctx, d, entry, func(ctx context.Context) (err error) {
 		var k db.FoundKey
 		if k, ended, err = d.EndOldText(ctx, c.Prefix); err == nil && ended == "" {
-			err = fmt.Errorf("the key %s has no replaced text that is still valid", c.Prefix)
+			err = fmt.Errorf("the key %s has no replaced secret that is still valid", c.Prefix)
 		}
 		entry.Partner, entry.Object = k.Partner, database.KeyObject(k.Prefix)
 		return err
@@ -388,6 +388,6 @@ func (c rotateTextCmd) endOld(ctx context.Context, s cli.Env, d *db.DB) error {
 	if err != nil {
 		return explainNoKey(err, c.Prefix)
 	}
-	_, err = fmt.Fprintf(s.Out, "ended the text %s: running services refuse it within 30 seconds\n", ended)
+	_, err = fmt.Fprintf(s.Out, "ended the secret %s; running services reject it within 30 seconds\n", ended)
 	return err
 }

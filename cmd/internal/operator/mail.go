@@ -22,18 +22,18 @@ import (
 
 // Mail is the command mail, for failed mails and for the mails that a client's users get.
 type Mail struct {
-	Failed   failedMailCmd   `cmd:"" help:"List the mails that failed for good, and why." example:"mail failed --since 36h"`
-	Retry    retryMailCmd    `cmd:"" help:"Send mails again that failed for good." example:"mail retry --all --since 36h"`
-	Enable   switchMailCmd   `cmd:"" help:"Switch on a kind of the service's own mail for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
-	Disable  switchMailCmd   `cmd:"" help:"Switch off a kind of the service's own mail for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
-	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of the service's own mail a client or partner gets." example:"mail switches 'Hillside Dental'"`
+	Failed   failedMailCmd   `cmd:"" help:"List the emails that failed permanently, and why." example:"mail failed --since 36h"`
+	Retry    retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
+	Enable   switchMailCmd   `cmd:"" help:"Switch on a kind of automatic email for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
+	Disable  switchMailCmd   `cmd:"" help:"Switch off a kind of automatic email for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
+	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of automatic emails a client or partner receives." example:"mail switches 'Hillside Dental'"`
 }
 
 type failedMailCmd struct {
 	database.Flags
-	Since cli.Since `env:"-" placeholder:"TIME" help:"Only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
-	Limit int       `env:"-" default:"1000" help:"How many to list at most, the oldest failure first."`
-	JSON  bool      `name:"json" env:"-" help:"Print JSON, an array of mails."`
+	Since cli.Since `env:"-" placeholder:"TIME" help:"Only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z or, for 36 hours ago, 36h."`
+	Limit int       `env:"-" default:"1000" help:"Maximum number of emails to list, oldest failure first."`
+	JSON  bool      `name:"json" env:"-" help:"Print JSON, an array of emails."`
 }
 
 // mailLine is a failed mail as the command prints it in JSON.
@@ -73,26 +73,26 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 
 type retryMailCmd struct {
 	database.Flags
-	IDs   []string  `arg:"" optional:"" name:"id" help:"The ids of mails, as mail failed shows them."`
-	All   bool      `env:"-" help:"All mails that failed for good."`
-	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all: only those that failed since this time: as 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h ago."`
+	IDs   []string  `arg:"" optional:"" name:"id" help:"The IDs of emails, as mail failed shows them."`
+	All   bool      `env:"-" help:"All permanently failed emails."`
+	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all: only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z or, for 36 hours ago, 36h."`
 }
 
 func (retryMailCmd) Help() string {
-	return `A mail that was asked for more than three days ago is tried once. One that is no longer wanted, such as a mail to an inactive user, fails again.`
+	return `An email that was requested more than three days ago is attempted once. An email that is no longer wanted, such as one to an inactive user, fails again.`
 }
 
 // Validate requires either valid ids of mails or --all, not both. --since requires --all.
 func (c retryMailCmd) Validate() error {
 	switch {
 	case c.All == (len(c.IDs) > 0):
-		return errors.New("name the ids of mails, or --all of them")
+		return errors.New("give either the IDs of emails or --all")
 	case !c.Since.IsZero() && !c.All:
-		return errors.New("--since goes with --all")
+		return errors.New("--since requires --all")
 	}
 	for _, id := range c.IDs {
 		if _, err := uuid.Parse(id); err != nil {
-			return fmt.Errorf("%q is not the id of a mail: mail failed shows them", id)
+			return fmt.Errorf("%q is not the ID of an email; mail failed shows the IDs", id)
 		}
 	}
 	return nil
@@ -120,9 +120,9 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 				break
 			}
 		}
-		fmt.Fprintf(s.Out, "%s sent again\n", output.Plural(total, "mail is", "mails are"))
+		fmt.Fprintf(s.Out, "%s will be sent again\n", output.Plural(total, "email", "emails"))
 		if total == 0 {
-			return errors.New("no such mail failed for good: mail failed lists those that did")
+			return errors.New("none of these emails failed permanently; mail failed lists those that did")
 		}
 		return nil
 	})
@@ -131,7 +131,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 // switchMailCmd is both mail enable and mail disable, for a kind of mail that the service sends on its own.
 type switchMailCmd struct {
 	database.Flags
-	Client string             `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name. For a kind of email to partners, the partner: its id, UUID or name."`
+	Client string             `arg:"" help:"The client: its ID, UUID or name. For a kind of email to partners, the partner: its ID, UUID or name."`
 	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
 }
 
@@ -143,7 +143,7 @@ func joined(kinds []domain.MessageType) string {
 }
 
 func (switchMailCmd) Help() string {
-	return `The switch counts at the moment of sending. What was due while a kind was off is not sent later. All kinds are on unless they were switched off, but for monthly-report.`
+	return `The switch applies when an email is due to be sent. Emails that were due while a kind was off are not sent later. All kinds are on by default except monthly-report.`
 }
 
 // Run switches a kind of mail on or off for a client. If partners get that kind, c.Client names a partner.
@@ -194,14 +194,14 @@ type switchLine struct {
 type mailSwitchesCmd struct {
 	database.Flags
 	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of switches."`
-	Client  string `arg:"" optional:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
-	Partner string `env:"-" help:"Show the switches of this partner instead: its id, UUID or name."`
+	Client  string `arg:"" optional:"" help:"The client: its ID, UUID or name."`
+	Partner string `env:"-" help:"The partner whose switches to show instead: its ID, UUID or name."`
 }
 
 // Validate requires either a client or a partner, not both.
 func (c mailSwitchesCmd) Validate() error {
 	if (c.Client == "") == (c.Partner == "") {
-		return errors.New("name a client, or a partner with --partner")
+		return errors.New("give either a client or --partner")
 	}
 	return nil
 }

@@ -19,19 +19,19 @@ import (
 type Migrate struct {
 	database.Flags
 	database.CellFlags
-	Status bool `env:"-" help:"Change nothing: list all migrations, with what each locks and for about how long."`
-	DryRun bool `name:"dry-run" env:"-" help:"Change nothing: list the migrations that are missing, with what each locks and for about how long."`
+	Status bool `env:"-" help:"Change nothing: list all migrations, with the locks of each and their approximate duration."`
+	DryRun bool `name:"dry-run" env:"-" help:"Change nothing: list the missing migrations, with the locks of each and their approximate duration."`
 	JSON   bool `env:"-" help:"With --status or --dry-run: print one JSON object."`
 }
 
 func (Migrate) Help() string {
-	return `It may run while the version before serves. A lock that it does not get within half a second is tried again after a pause, for about ten minutes; what was done until then stays done.`
+	return `You can migrate while the previous version serves. If a lock is not available within half a second, the command retries after a pause, for about ten minutes. Migrations that are complete by then remain.`
 }
 
 // Validate rejects contradictory flags.
 func (m Migrate) Validate() error {
 	if m.JSON && !m.Status && !m.DryRun {
-		return errors.New("--json goes with --status or --dry-run")
+		return errors.New("--json requires --status or --dry-run")
 	}
 	_, err := m.ParseCell()
 	return err
@@ -124,6 +124,6 @@ func printStep(to io.Writer, step migrate.Step) {
 		fmt.Fprintln(to, "        locks", l)
 	}
 	if step.Contracts != "" {
-		fmt.Fprintf(to, "        takes away: %s; stop older processes first\n", step.Contracts)
+		fmt.Fprintf(to, "        removes: %s; stop older processes first\n", step.Contracts)
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 // Move is the command move, which moves a partner to another cell.
 type Move struct {
-	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or resume a move that was cut short." example:"move partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi --dry-run\nmove partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi"`
+	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or resume an interrupted move." example:"move partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi --dry-run\nmove partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi"`
 	Status  moveStatusCmd  `cmd:"" help:"List the moves of partners from and to this cell." example:"move status"`
 	Cancel  moveCancelCmd  `cmd:"" help:"Cancel a move, unless the other cell serves the partner already." example:"move cancel 'Fabrikam IT' --to postgres://partnerapi@cell01.example.com/partnerapi"`
 }
@@ -32,28 +32,28 @@ type Move struct {
 // moveFlags select the partner to move and the two databases. The database, key and store flags are the old cell's.
 type moveFlags struct {
 	database.Flags
-	Partners []string `arg:"" name:"partner" help:"The partner, or several, one after another: each its id, UUID or name."`
-	To       string   `required:"" env:"-" placeholder:"URL" help:"The other cell's PostgreSQL database."`
+	Partners []string `arg:"" name:"partner" help:"The partners, which are moved one after another: the ID, UUID or name of each."`
+	To       string   `required:"" env:"-" placeholder:"URL" help:"URL of the other cell's PostgreSQL database."`
 }
 
 type movePartnerCmd struct {
 	moveFlags
 	database.KeyFlags
 	config.StoreFlag
-	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"The file of the other cell's encryption key. Default: both have the same."`
-	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Where the other cell keeps the files of reports. Default: both have the same --report-store."`
-	Keep          time.Duration `env:"-" default:"168h" help:"How long this cell keeps the rows afterwards."`
-	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: print what would be moved, and what prevents the move."`
+	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"The file with the other cell's encryption key. Default: the same key as this cell's."`
+	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Location of the other cell's report files. Default: the same --report-store as this cell's."`
+	Keep          time.Duration `env:"-" default:"168h" help:"Time that this cell keeps the rows afterward."`
+	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: print what would be moved and what prevents the move."`
 }
 
 func (movePartnerCmd) Help() string {
-	return "Run it on the cell that serves the partner now. The partner's data is copied while the partner stays in use. " +
-		"Then the partner's writes are answered with 503 and Retry-After for some seconds (30 at most, and up to three " +
-		"times), while the last changes are copied and both sides are compared. Then the other cell serves the partner, with " +
-		"the same ids, numbers, keys, cursors and secrets, and this cell answers the partner's keys with 421 and the code " +
+	return "Run the command on the cell that serves the partner now. It copies the partner's data while the partner stays in use. " +
+		"Then the partner's writes return 503 with Retry-After for some seconds (at most 30, and up to three " +
+		"times), while the command copies the last changes and compares both cells. Then the other cell serves the partner with " +
+		"the same IDs, numeric IDs, keys, cursors and secrets. This cell returns 421 to the partner's keys, with the code " +
 		"of the other cell.\n\n" +
-		"It may be interrupted at any time: run it again to resume. Until the other cell serves the partner, move cancel " +
-		"undoes the move. The role of the other database must be allowed to SET session_replication_role."
+		"You can interrupt the command at any time: run it again to resume. Until the other cell serves the partner, move cancel " +
+		"undoes the move. The role in the other database must be allowed to SET session_replication_role."
 }
 
 // Validate rejects a negative --keep and invalid keys; kong calls it while parsing.
@@ -136,7 +136,7 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if err := m.Run(ctx); err != nil {
-			return fmt.Errorf("%w\nrun it again: it goes on where it was", err)
+			return fmt.Errorf("%w\nrun the command again to continue", err)
 		}
 		return c.printNextSteps(ctx, s, m)
 	})
@@ -195,14 +195,14 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, hasSecrets bool) er
 		return nil
 	}
 	if k.own == nil {
-		return fmt.Errorf("the partner has secrets in this cell (--encryption-key): %w", seal.ErrNoKey)
+		return fmt.Errorf("the partner has secrets in this cell, which need --encryption-key: %w", seal.ErrNoKey)
 	}
 	check, err := from.EncryptionCheck(ctx)
 	if err != nil || check == nil {
 		return err
 	}
 	if _, err = k.own.Open(check, database.CheckContext); err != nil {
-		err = fmt.Errorf("the secrets of this cell are not opened by its key (--encryption-key): %w", err)
+		err = fmt.Errorf("the key of this cell (--encryption-key) does not decrypt its secrets: %w", err)
 	}
 	return err
 }
@@ -219,10 +219,10 @@ func (k moveKeys) checkTo(ctx context.Context, to *db.DB, hasSecrets bool) error
 		return err
 	case check != nil:
 		if _, err = k.to.Open(check, database.CheckContext); err != nil {
-			err = fmt.Errorf("the other cell's processes have another key than this one (--to-key): %w", err)
+			err = fmt.Errorf("the other cell's processes use a key other than --to-key: %w", err)
 		}
 	case hasSecrets:
-		err = errors.New("no process of the other cell has started with an encryption key yet, so that --to-key cannot be compared: start serve or work there first")
+		err = errors.New("no process of the other cell has started with an encryption key yet, so --to-key cannot be compared; start serve or work there first")
 	}
 	return err
 }
@@ -278,7 +278,7 @@ func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move
 			fmt.Fprintf(s.Out, "%10d  %s\n", size.Rows, size.Table)
 		}
 	}
-	fmt.Fprintf(s.Out, "%10d  rows together\n", total)
+	fmt.Fprintf(s.Out, "%10d  rows in total\n", total)
 	notes, err := m.DryRun(ctx)
 	for _, note := range notes {
 		fmt.Fprintln(s.Out, "note:", note)
@@ -286,7 +286,7 @@ func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move
 	if err := errors.Join(err, storesErr); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(s.Out, "nothing keeps the partner from being moved")
+	_, err = fmt.Fprintln(s.Out, "nothing prevents the move")
 	return err
 }
 
@@ -301,9 +301,9 @@ func (c movePartnerCmd) printNextSteps(ctx context.Context, s cli.Env, m *move.M
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "cell %s serves the partner; this cell keeps its rows for %s\n", cell.Code(), c.Keep)
+	fmt.Fprintf(s.Out, "cell %s now serves the partner; this cell keeps the rows for %s\n", cell.Code(), c.Keep)
 	if len(strays) > 0 {
-		fmt.Fprintf(s.Out, "the router's table for cell %s begins with these keys, before the codes of cells:\n", cell.Code())
+		fmt.Fprintf(s.Out, "in the router's table for cell %s, put these keys first, before the codes of cells:\n", cell.Code())
 	}
 	for _, k := range strays {
 		fmt.Fprintf(s.Out, "  %s\n", k.Prefix)
@@ -322,7 +322,7 @@ func (c moveCancelCmd) Run(ctx context.Context, s cli.Env) error {
 		if err := auditMove(ctx, m, "move cancel"); err != nil { // writes are accepted again
 			return err
 		}
-		_, err := fmt.Fprintln(s.Out, "the move is taken back: this cell serves the partner as before, and the other one holds nothing of it")
+		_, err := fmt.Fprintln(s.Out, "the move is canceled: this cell serves the partner as before, and the other cell has none of the partner's data")
 		return err
 	})
 }
@@ -345,12 +345,12 @@ type moveLine struct {
 
 // stateTexts describe the steps of a move for people; %s is the code of the other cell.
 var stateTexts = map[move.Step]string{
-	move.Copying:     "is copied to cell %s, in use",
-	move.Frozen:      "is handed over to cell %s: writes are refused",
-	move.HandingOver: "is handed over to cell %s: writes are refused until move is run again",
+	move.Copying:     "is being copied to cell %s, in use",
+	move.Frozen:      "is being handed over to cell %s: writes are rejected",
+	move.HandingOver: "is being handed over to cell %s: writes are rejected until you run move again",
 	move.Detached:    "is served by cell %s; rows are kept here",
 	move.Cleaned:     "is served by cell %s",
-	move.Arriving:    "arrives from cell %s",
+	move.Arriving:    "is arriving from cell %s",
 	move.Active:      "came from cell %s and is served here",
 }
 

@@ -31,7 +31,7 @@ type Partners struct {
 type createPartnerCmd struct {
 	database.Flags
 	Name string `arg:"" help:"The partner's name."`
-	JSON bool   `name:"json" env:"-" help:"Print JSON: the partner's id and name."`
+	JSON bool   `name:"json" env:"-" help:"Print JSON: the partner's ID and name."`
 }
 
 // Validate rejects an invalid name.
@@ -45,7 +45,7 @@ const maxName = 200
 func checkName(what, name string) error {
 	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > maxName ||
 		strings.ContainsFunc(name, unicode.IsControl) {
-		return fmt.Errorf("%s must have 1 to %d characters, none of them a control character, and "+
+		return fmt.Errorf("%s must have 1 to %d characters, contain no control characters and "+
 			"not be blank", what, maxName)
 	}
 	return nil
@@ -127,7 +127,7 @@ func (c renamePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if other, err := database.FindPartner(ctx, d, strings.TrimSpace(c.Name)); err == nil && other != partner {
-			return fmt.Errorf("the partner %s has the name %q already", other, strings.TrimSpace(c.Name))
+			return fmt.Errorf("the partner %s already has the name %q", other, strings.TrimSpace(c.Name))
 		}
 		record := &domain.PartnerRecord{ID: domain.RefTo(partner), Name: domain.Give(c.Name)}
 		err = database.RunAudited(ctx, d, database.PartnerEntry("partners rename", partner, "name"), func(ctx context.Context) error {
@@ -179,7 +179,7 @@ func importRecord(ctx context.Context, d *db.DB, kind records.Kind, record any) 
 type changePartnerCmd struct {
 	database.Flags
 	Partner string `arg:"" help:"The partner: its ID, UUID or name."`
-	DryRun  bool   `env:"-" help:"Print what would be done, and change nothing."`
+	DryRun  bool   `env:"-" help:"Change nothing: print what would be done."`
 }
 
 // run runs apply, which changes the partner and returns a message about it, with an audit entry of a command.
@@ -214,7 +214,7 @@ type archivePartnerCmd struct{ changePartnerCmd }
 
 // Help says what archiving means.
 func (archivePartnerCmd) Help() string {
-	return `The partner's API keys stop working within 30 seconds, and its webhooks end with them. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. Its admins receive no more emails, such as reminders of the end of v1. The partner keeps its name and stays in partners list. keys create refuses it, and import refuses its clients unless they are archived.`
+	return `The partner's API keys stop working within 30 seconds, and its webhooks end with them. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. Its admins receive no more emails, such as reminders of the end of v1. The partner keeps its name and stays in partners list. keys create rejects it, and import rejects its clients unless they are archived.`
 }
 
 // Run archives a partner.
@@ -231,7 +231,7 @@ type restorePartnerCmd struct{ changePartnerCmd }
 
 // Help says what comes back.
 func (restorePartnerCmd) Help() string {
-	return `Restores the client organizations that were archived with the partner. Those that were archived before stay so. Its API keys stay revoked: create new ones.`
+	return `Restores the client organizations that were archived with the partner, but not those archived before. The API keys stay revoked: create new ones.`
 }
 
 // Run restores an archived partner.

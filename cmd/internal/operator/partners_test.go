@@ -54,7 +54,7 @@ func TestRenamePartner(t *testing.T) {
 	if c.partner("acme security").ID != id {
 		t.Error("another partner was renamed")
 	}
-	c.refused(false, []string{"partners", "rename", id.String(), " TIDEWATER"}, "the partner "+c.partner("Tidewater").ID.String()+" has the name")
+	c.refused(false, []string{"partners", "rename", id.String(), " TIDEWATER"}, "the partner "+c.partner("Tidewater").ID.String()+" already has the name")
 	c.refused(false, []string{"partners", "rename", "Acme", "x"}, `no partner "Acme"`)
 	c.refused(true, []string{"partners", "rename", "Acme", " "}, "blank")
 	c.refused(false, []string{"partners", "rename", id.String(), "a\u2028b"}, "control characters")

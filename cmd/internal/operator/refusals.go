@@ -90,11 +90,11 @@ func (r *refusals) finish() error {
 
 // showReasons prints the most frequent reasons with their counts.
 func (r *refusals) showReasons() {
-	where := "--errors FILE writes all"
+	where := "use --errors FILE to write all"
 	if r.path != "" {
-		where = r.path + " has all"
+		where = r.path + " lists all"
 	}
-	fmt.Fprintf(r.env.Err, "%d lines were refused (%s):\n", r.total, where)
+	fmt.Fprintf(r.env.Err, "%d lines were rejected (%s):\n", r.total, where)
 	reasons := slices.SortedFunc(maps.Keys(r.counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.counts[b], r.counts[a]), cmp.Compare(a, b))
 	})

@@ -21,28 +21,28 @@ import (
 
 // Reports is the command reports, which makes reports.
 type Reports struct {
-	Make makeReportCmd `cmd:"" help:"Make a report of a client, without the API." example:"reports make 'Hillside Dental' executive_summary --out summary.pdf"`
+	Make makeReportCmd `cmd:"" help:"Create a report on a client, without the API." example:"reports make 'Hillside Dental' executive_summary --out summary.pdf"`
 }
 
 type makeReportCmd struct {
 	database.Flags
 	config.FontFlag
-	Client string            `arg:"" help:"The client: its id, as v2 shows it or as a UUID, or its name."`
-	Type   domain.ReportType `arg:"" help:"What the report is about, such as executive_summary."`
-	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"pdf or xlsx. Default: xlsx for a file whose name ends in .xlsx, else pdf."`
-	Start  domain.Date       `env:"-" placeholder:"DATE" help:"The first day of the period, as 2027-01-31 (UTC). Default: 90 days that end today; of monthly_report, the last calendar month."`
+	Client string            `arg:"" help:"The client: its ID, UUID or name."`
+	Type   domain.ReportType `arg:"" help:"The type of the report, such as executive_summary."`
+	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"Format: pdf or xlsx. Default: xlsx if the file's name ends in .xlsx, otherwise pdf."`
+	Start  domain.Date       `env:"-" placeholder:"DATE" help:"The first day of the period (UTC), such as 2027-01-31. Default period: the 90 days until today; for monthly_report, the last calendar month."`
 	End    domain.Date       `env:"-" placeholder:"DATE" help:"The last day of the period."`
-	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write. An existing one is replaced."`
+	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write. An existing file is replaced."`
 }
 
 // Validate rejects an unknown type, and --start or --end without the other.
 func (c makeReportCmd) Validate() error {
 	if types := c.Type.Values(); !slices.Contains(types, string(c.Type)) {
-		return fmt.Errorf("there is no report %q; there are %s%s", c.Type, strings.Join(types, ", "),
+		return fmt.Errorf("there is no report type %q; use one of %s%s", c.Type, strings.Join(types, ", "),
 			output.DidYouMean(string(c.Type), types))
 	}
 	if c.Start.IsZero() != c.End.IsZero() {
-		return errors.New("--start and --end go together")
+		return errors.New("--start and --end require each other")
 	}
 	return nil
 }
@@ -68,11 +68,11 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if r.Type == domain.DarkWebReport && !t.DarkWebMonitoring {
-			return fmt.Errorf("%s has no Dark Web Monitoring: there is nothing to report", t.Name)
+			return fmt.Errorf("%s has no Dark Web Monitoring, so there is nothing to report", t.Name)
 		}
 		r.Client = t.ID
 
-		fmt.Fprintf(s.Err, "making %s of %s\n", r.Type, t.Name)
+		fmt.Fprintf(s.Err, "creating %s for %s\n", r.Type, t.Name)
 		start := time.Now()
 		var size int64
 		err = d.FromReplica(ctx, func(ctx context.Context) (err error) {
@@ -80,9 +80,9 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("the report was not made: %w", err)
+			return fmt.Errorf("the report was not created: %w", err)
 		}
-		fmt.Fprintf(s.Err, "made in %v\n", time.Since(start).Round(10*time.Millisecond))
+		fmt.Fprintf(s.Err, "created in %v\n", time.Since(start).Round(10*time.Millisecond))
 		_, err = fmt.Fprintf(s.Out, "%s: %d bytes\n", c.Out, size)
 		return err
 	})

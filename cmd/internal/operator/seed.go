@@ -17,9 +17,9 @@ import (
 // Seed is the command seed, which adds large, made-up data.
 type Seed struct {
 	database.Flags
-	Clients int  `required:"" env:"-" help:"How many clients to add; a few are large and most are small."`
-	Users   int  `required:"" env:"-" help:"How many users they have together."`
-	Mails   bool `env:"-" help:"Also add the mails that they were sent, about 18 for each user."`
+	Clients int  `required:"" env:"-" help:"Number of clients to add. A few are large and most are small."`
+	Users   int  `required:"" env:"-" help:"Total number of their users."`
+	Mails   bool `env:"-" help:"Also add the emails that they received, about 18 per user."`
 }
 
 // Validate rejects invalid sizes.
@@ -44,7 +44,7 @@ func (c Seed) Run(ctx context.Context, s cli.Env) error {
 			if output.IsTerminal(s.Err) {
 				fmt.Fprintln(s.Err) // ends the line of the bar
 			}
-			return errors.New("cancelled: nothing was added")
+			return errors.New("canceled; nothing was added")
 		}
 		if err != nil {
 			return err

@@ -27,28 +27,28 @@ import (
 // Templates is the command templates, for templates of simulated phishing mails.
 type Templates struct {
 	Import importTemplatesCmd `cmd:"" help:"Import templates in the format of CISA or GoPhish." example:"templates import --language en --category invoices templates.json"`
-	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client is sent." example:"templates enable 'Hillside Dental' invoices"`
+	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client receives." example:"templates enable 'Hillside Dental' invoices"`
 }
 
 type importTemplatesCmd struct {
 	database.Flags
-	File       string          `arg:"" type:"existingfile" help:"A JSON list of templates as CISA publishes them, each with name, subject, from_address, html, text, deception_score and indicators, or as GoPhish exports them (GET /api/templates/)."`
-	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language that the templates are in: en, es or fr-ca."`
-	Category   string          `required:"" env:"-" help:"The category that clients enable them by."`
+	File       string          `arg:"" type:"existingfile" help:"JSON list of templates as CISA publishes them, each with name, subject, from_address, html, text, deception_score and indicators, or as GoPhish exports them (GET /api/templates/)."`
+	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language of the templates: en, es or fr-ca."`
+	Category   string          `required:"" env:"-" help:"The category of the templates, for templates enable."`
 	From       string          `env:"-" placeholder:"SENDER" help:"The sender of templates without one, such as those of GoPhish: name@example.com or Name <name@example.com>."`
 	Difficulty int             `default:"3" env:"-" help:"The difficulty, from 1 to 6, of templates without a deception_score."`
 }
 
 func (importTemplatesCmd) Help() string {
-	return "The command lists the links of each template that lead to the tracked page instead, and warns of images and " +
-		"other content that emails would load from elsewhere. Invalid templates are reported and left out; the exit status " +
+	return "Prints, for each template, the links that are replaced by the tracked page, and warns of images and " +
+		"other content that emails would load from elsewhere. Invalid templates are printed and skipped; the exit status " +
 		"is then 1."
 }
 
 // Run imports the valid templates. Invalid entries are reported, and the command then fails at its end.
 func (c importTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 	if strings.TrimSpace(c.Category) == "" {
-		return errors.New("--category is empty")
+		return errors.New("--category must not be empty")
 	}
 	text, err := os.ReadFile(c.File)
 	if err != nil {
@@ -66,9 +66,9 @@ func (c importTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 		fmt.Fprintln(s.Err, "partnerapi: warning:", warning)
 	}
 	err = importEntries(ctx, s, c.Flags, "templates import", file.templates, faults, (*db.DB).ImportTemplates,
-		fmt.Sprintf("%d left out", len(faults)))
+		fmt.Sprintf("%d skipped", len(faults)))
 	if err == nil && len(faults) > 0 {
-		err = fmt.Errorf("%d of the entries of %s were not imported", len(faults), c.File)
+		err = fmt.Errorf("%d entries of %s were not imported", len(faults), c.File)
 	}
 	return err
 }
@@ -143,13 +143,13 @@ func (c importTemplatesCmd) readTemplates(text []byte) (file templateFile, err e
 func (f *templateFile) describe(name string, attachments int, found phishing.Findings) {
 	name = domain.Visible(name)
 	if found.Replaced != nil {
-		f.notes = append(f.notes, fmt.Sprintf("%s: links that lead to the tracked page instead: %s", name, listed(found.Replaced)))
+		f.notes = append(f.notes, fmt.Sprintf("%s: links replaced by the tracked page: %s", name, listed(found.Replaced)))
 	}
 	if found.Removed != nil {
 		f.notes = append(f.notes, fmt.Sprintf("%s: removed: %s", name, listed(found.Removed)))
 	}
 	if found.Remote != nil {
-		f.warnings = append(f.warnings, fmt.Sprintf("%s: emails load content from elsewhere, which tells its owner who opens "+
+		f.warnings = append(f.warnings, fmt.Sprintf("%s: emails load content from elsewhere, which shows its owner who opens "+
 			"them: %s", name, listed(found.Remote)))
 	}
 	if attachments > 0 {
@@ -225,7 +225,7 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 			return t, errors.New("needs a " + part.name + missing[part.name])
 		}
 		if strings.ContainsRune(part.from+e.Name, 0) {
-			return t, errors.New("holds a NUL character")
+			return t, errors.New("contains a NUL character")
 		}
 		*part.to = translatePlaceholders(part.from, senderName(e.FromAddress), unknown)
 	}
@@ -238,9 +238,9 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 	case utf8.RuneCountInString(t.Subject) > longestSubject:
 		return t, fmt.Errorf("has a subject of more than %d characters", longestSubject)
 	case t.Difficulty < 1 || t.Difficulty > 6:
-		return t, fmt.Errorf("deception_score %d is not from 1 to 6", t.Difficulty)
+		return t, fmt.Errorf("deception_score must be between 1 and 6: %d", t.Difficulty)
 	case len(unknown) > 0:
-		return t, fmt.Errorf("holds placeholders that are not known: %s",
+		return t, fmt.Errorf("contains unknown placeholders: %s",
 			strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
 	}
 	var err error
@@ -249,7 +249,7 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 }
 
 // missing says, by the name of a part of a template, how a file without it is imported.
-var missing = map[string]string{"from_address": "; --from gives one to templates that lack it", "html": " or a text"}
+var missing = map[string]string{"from_address": "; set it for templates without one with --from", "html": " or a text"}
 
 // shownIndicators returns the indicators that the mail shows, sorted. An unknown indicator is an error.
 func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
@@ -258,7 +258,7 @@ func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
 		for name, strength := range group {
 			i := domain.Indicator(name)
 			if !i.Known() {
-				return nil, fmt.Errorf("the indicator %q is not known", name)
+				return nil, fmt.Errorf("the indicator %q is unknown", name)
 			}
 			if strength > 0 { // the mail shows it
 				list = append(list, i)
@@ -341,7 +341,7 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 		var e E
 		err := json.Unmarshal(raw, &e)
 		if first := numbers[e.name()]; err == nil && first > 0 {
-			err = fmt.Errorf("has the name of entry %d", first)
+			err = fmt.Errorf("has the same name as entry %d", first)
 		}
 		if err == nil {
 			err = take(e)
@@ -357,8 +357,8 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 
 type enableTemplatesCmd struct {
 	database.Flags
-	Client     string   `arg:"" help:"The client: its id, UUID or name."`
-	Categories []string `arg:"" help:"The categories whose templates it may be sent, one after the other; or all."`
+	Client     string   `arg:"" help:"The client: its ID, UUID or name."`
+	Categories []string `arg:"" help:"The categories of the templates that the client may receive, one after the other; or all."`
 }
 
 // Run sets the categories from which a client's sends draw if they name no template (decisions 7.5). An unknown
@@ -375,7 +375,7 @@ func (c enableTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		for _, category := range chosen {
 			if !slices.Contains(known, category) {
-				return fmt.Errorf("no template is of category %q; there are %s%s", category, strings.Join(known, ", "),
+				return fmt.Errorf("there is no category %q; use one of %s%s", category, strings.Join(known, ", "),
 					output.DidYouMean(category, known))
 			}
 		}
@@ -389,7 +389,7 @@ func (c enableTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 		if chosen == nil {
 			chosen = known
 		}
-		_, err = fmt.Fprintf(s.Out, "%s (%s) is sent templates of %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
+		_, err = fmt.Fprintf(s.Out, "%s (%s) receives templates of the categories %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
 		return err
 	})
 }

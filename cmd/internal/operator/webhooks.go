@@ -24,15 +24,15 @@ import (
 // Webhooks is the command webhooks, for the webhooks of partners, their deliveries and events.
 type Webhooks struct {
 	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets." example:"webhooks list --partner 'Northlight MSP'"`
-	Pause      setWebhookCmd     `cmd:"" help:"Pause a webhook. Waiting deliveries are dropped, and events until it is resumed are not delivered." example:"webhooks pause whk_01hrcssyngez2rfxjq1vdbavap"`
-	Resume     setWebhookCmd     `cmd:"" help:"Activate a webhook that was paused or disabled. It gets events from now on." example:"webhooks resume whk_01hrcssyngez2rfxjq1vdbavap"`
-	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, the newest first." example:"webhooks deliveries whk_01hrcssyngez2rfxjq1vdbavap --status failed"`
-	Listen     remote.Listen     `cmd:"" help:"Follow the events of a service, and post them to a local address as if they were delivered." example:"webhooks listen --url https://api.example.com --forward-to http://localhost:3000/hook"`
+	Pause      setWebhookCmd     `cmd:"" help:"Pause a webhook. Its waiting deliveries are dropped, and events until you resume it are not delivered." example:"webhooks pause whk_01hrcssyngez2rfxjq1vdbavap"`
+	Resume     setWebhookCmd     `cmd:"" help:"Activate a paused or disabled webhook. It receives events from now on." example:"webhooks resume whk_01hrcssyngez2rfxjq1vdbavap"`
+	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, newest first." example:"webhooks deliveries whk_01hrcssyngez2rfxjq1vdbavap --status failed"`
+	Listen     remote.Listen     `cmd:"" help:"Follow a service's events and post them to a local URL, as a webhook would." example:"webhooks listen --url https://api.example.com --forward-to http://localhost:3000/hook"`
 }
 
 type listWebhooksCmd struct {
 	database.Flags
-	Partner string `env:"-" help:"Only those of this partner: its id, UUID or name."`
+	Partner string `env:"-" help:"Only webhooks of this partner: its ID, UUID or name."`
 	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of webhooks."`
 }
 
@@ -103,7 +103,7 @@ func (h webhookLine) row() []any {
 // webhookArg is the subscription argument of a command.
 type webhookArg struct {
 	database.Flags
-	ID domain.WebhookID `arg:"" help:"The webhook's id, as webhooks list shows it."`
+	ID domain.WebhookID `arg:"" help:"The webhook's ID, as webhooks list shows it."`
 }
 
 // setWebhookCmd is both webhooks pause and webhooks resume.
@@ -134,16 +134,16 @@ func (c setWebhookCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) e
 // explainNotFound returns an error for operators if err is NotFound, the error of a missing subscription; else err.
 func explainNotFound(err error, id domain.WebhookID) error {
 	if domain.IsCode(err, domain.NotFound) {
-		return fmt.Errorf("there is no webhook %s: webhooks list shows them", id)
+		return fmt.Errorf("there is no webhook %s; webhooks list shows them", id)
 	}
 	return err
 }
 
 type listDeliveriesCmd struct {
 	webhookArg
-	Status string `env:"-" placeholder:"STATUS" help:"Only those that are waiting, succeeded, failed or dropped."`
-	Limit  int    `env:"-" default:"100" help:"How many to list at most."`
-	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their tries."`
+	Status string `env:"-" placeholder:"STATUS" help:"Only deliveries with this status: waiting, succeeded, failed or dropped."`
+	Limit  int    `env:"-" default:"100" help:"Maximum number of deliveries to list."`
+	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their attempts."`
 }
 
 // Validate rejects an invalid status or limit.
@@ -152,7 +152,7 @@ func (c listDeliveriesCmd) Validate() error {
 		return errors.New("--limit must be between 1 and 10000")
 	}
 	if c.Status != "" && !rule.EnumHas(domain.DeliveryStatus(""), c.Status) {
-		return fmt.Errorf("--status: %q is none of %s", c.Status, strings.Join(domain.DeliveryStatus("").Values(), ", "))
+		return fmt.Errorf("--status: %q is not one of %s", c.Status, strings.Join(domain.DeliveryStatus("").Values(), ", "))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (c listDeliveriesCmd) Run(ctx context.Context, s cli.Env) error {
 		lines := pg.MapRows(list, func(e *outbox.DueDelivery) deliveryLine {
 			return deliveryLine{e.ID, e.Event, e.Type, e.Status, e.Reason, domain.At(e.CreatedAt), domain.MaybeAt(e.DueAt), e.Tries}
 		})
-		columns := []any{"CREATED", "EVENT", "TYPE", "STATUS", "TRIES", "NEXT", "LAST ANSWER", "ID"}
+		columns := []any{"CREATED", "EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "LAST RESPONSE", "ID"}
 		return output.List(s.Out, c.JSON, lines, columns, deliveryLine.row)
 	})
 }
@@ -208,7 +208,7 @@ func answerOf(t domain.DeliveryTry) string {
 		text = append(text[:maxAnswerShown-1], '…')
 	}
 	if t.StatusCode == 0 {
-		return cmp.Or(string(text), "no answer")
+		return cmp.Or(string(text), "no response")
 	}
 	return strings.TrimSpace(fmt.Sprint(t.StatusCode, " ", string(text)))
 }

@@ -24,7 +24,7 @@ func NewFile(path string, other io.Writer) (*File, error) {
 		return &File{To: other}, nil
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
-		return nil, fmt.Errorf("%s is no file", path)
+		return nil, fmt.Errorf("%s is not a file", path)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

@@ -37,9 +37,9 @@ func TestClientAt(t *testing.T) {
 	id := domain.ClientID{1}
 	for text, want := range map[string]string{
 		"17": "17", "cli_9": "cli_9", id.UUID(): id.String(), "hill": domain.ClientID{1}.String(),
-		"zebra":  `the key reaches no client "zebra": name one by its id, as GET /v2/clients shows it, or its name`,
-		"hill b": `the key reaches no client "hill b": name one by its id, as GET /v2/clients shows it, or its name, did you mean "Hill Bakery"?`,
-		"twin":   fmt.Sprintf(`2 clients are called "twin": name one by its id, %s or %s`, domain.ClientID{3}, domain.ClientID{4}),
+		"zebra":  `the key has access to no client "zebra"; give a client by its ID, as GET /v2/clients returns it, or by its name`,
+		"hill b": `the key has access to no client "hill b"; give a client by its ID, as GET /v2/clients returns it, or by its name, did you mean "Hill Bakery"?`,
+		"twin":   fmt.Sprintf(`2 clients have the name "twin"; give the ID of one: %s or %s`, domain.ClientID{3}, domain.ClientID{4}),
 	} {
 		got, err := FindClient(t.Context(), client.Config{URL: service.URL + "/base/", Key: "key"}, text)
 		if err != nil {
@@ -90,7 +90,7 @@ func TestHealth(t *testing.T) {
 	t.Cleanup(ready.Close)
 	stopping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, "not ready: the service stops")
+		fmt.Fprintln(w, "not ready: the service is stopping")
 	}))
 	t.Cleanup(stopping.Close)
 	for _, tt := range []struct {
@@ -99,7 +99,7 @@ func TestHealth(t *testing.T) {
 	}{
 		{Health{URL: ready.URL}, []string{"ready\n"}}, {Health{Listen: strings.TrimPrefix(ready.URL, "http://")}, []string{"ready\n"}},
 		{Health{URL: "http://127.0.0.1:1"}, []string{"refused"}}, {Health{URL: "somewhere"}, []string{"no address of a service"}},
-		{Health{URL: stopping.URL}, []string{"503", "the service stops"}},
+		{Health{URL: stopping.URL}, []string{"503", "the service is stopping"}},
 	} {
 		var out bytes.Buffer
 		err := tt.command.Run(t.Context(), cli.Env{Out: &out})

@@ -25,17 +25,17 @@ const followEvery = time.Second
 // Listen is the command webhooks listen, which posts events to a local address.
 type Listen struct {
 	KeyFlag
-	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"Where events are posted to: an http or https URL, such as http://localhost:3000/hook."`
-	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service whose events are followed, without /v2."`
+	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"URL that events are posted to, such as http://localhost:3000/hook."`
+	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service whose events to follow, without /v2."`
 	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
-	Client    string   `env:"-" help:"Only events of this client: its id, UUID or name. Default: those of all that the key reaches."`
-	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to begin: latest for new events only, start for the oldest that are kept, or the cursor that an earlier run printed at its end."`
-	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificate authorities, in PEM, to trust for the local address in addition to the system's."`
-	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret to sign with, as a webhook has one: whsec_ and base64. Default: a new one, which is printed."`
+	Client    string   `env:"-" help:"Only events of this client: its ID, UUID or name. Default: all clients that the key can access."`
+	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to start: latest for new events only, start for the oldest stored events, or the cursor that an earlier run printed at its end."`
+	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificate authorities (PEM) to trust for the local URL, in addition to the system's."`
+	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret that signs the events, as for a webhook: whsec_ and base64. Default: a new secret, which is printed."`
 }
 
 func (Listen) Help() string {
-	return `Needs no subscription and no public address: events are read from GET /v2/events, and posted with the headers and the body of a delivery. Each event is posted once; the line that is printed for it shows the answer.`
+	return `Needs no webhook and no public URL: the command reads events from GET /v2/events and posts them with the headers and the body of a delivery. It posts each event once and prints a line with the response.`
 }
 
 // Validate rejects invalid addresses, certificates and secrets, and a missing key.
@@ -75,7 +75,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 	service, err := client.New(client.Config{
 		URL: c.URL, Key: c.Key, Wait: wait, Tries: math.MaxInt, MaxWait: math.MaxInt64, // until ctx ends
 		Retrying: func(err error, pause time.Duration) {
-			fmt.Fprintf(s.Err, "no events: %v; trying again in %v\n", err, pause.Round(time.Second))
+			fmt.Fprintf(s.Err, "cannot read events: %v; retrying in %v\n", err, pause.Round(time.Second))
 		},
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 		cursor = page.Page.NextCursor // each event of the page was posted, or failed
 	}
 	if cursor != "" && cursor != "latest" { // else no page came
-		fmt.Fprintf(s.Err, "go on with: --from %s\n", cursor)
+		fmt.Fprintf(s.Err, "to continue, use --from %s\n", cursor)
 	}
 	if ctx.Err() != nil {
 		return nil

@@ -24,10 +24,10 @@ import (
 // MCP is the command mcp, which connects an agent to the MCP server of a service.
 type MCP struct {
 	KeyFlag
-	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"The address of the service, such as https://partner.example."`
-	ReadOnly bool   `name:"read-only" env:"-" help:"Show only the tools that read."`
-	Toolsets string `env:"-" placeholder:"NAMES" help:"The toolsets to show, separated by commas, or all. Default: ${toolsets}."`
-	Schemas  bool   `env:"-" help:"Show tools with output schemas, and results with structured content."`
+	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
+	ReadOnly bool   `name:"read-only" env:"-" help:"Offer only the tools that read."`
+	Toolsets string `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}."`
+	Schemas  bool   `env:"-" help:"Offer tools with output schemas, and return results with structured content."`
 }
 
 // Validate rejects an unusable address or key.
@@ -92,14 +92,14 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 	case http.StatusMethodNotAllowed:
 		return nil
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%s refuses the key in PARTNERAPI_KEY: it is unknown, expired or revoked", c.URL)
+		return fmt.Errorf("%s rejects the key in PARTNERAPI_KEY, which is unknown, expired or revoked", c.URL)
 	case http.StatusNotFound:
-		return fmt.Errorf("%s has no MCP server: it needs release %s of the API", c.URL, mcp.Since)
+		return fmt.Errorf("%s has no MCP server, which needs release %s of the API", c.URL, mcp.Since)
 	}
 	if err := a.Err(); err != nil {
 		return fmt.Errorf("%s: %w", c.URL, err)
 	}
-	return fmt.Errorf("%s%s answers %d", c.URL, endpoint, a.Status)
+	return fmt.Errorf("%s%s returns %d", c.URL, endpoint, a.Status)
 }
 
 // versionTransport adds the negotiated protocol version to requests, and records whether the service refused the key.
@@ -148,7 +148,7 @@ func (b *bridge) run(ctx context.Context) error {
 	select {
 	case err := <-ended:
 		if b.transport.refused.Load() {
-			return errors.New("the key in PARTNERAPI_KEY is refused: it is unknown, expired or revoked")
+			return errors.New("the service rejects the key in PARTNERAPI_KEY, which is unknown, expired or revoked")
 		}
 		return fmt.Errorf("the connection to the service ended: %w", err)
 	case <-ctx.Done():
@@ -168,7 +168,7 @@ func (b *bridge) relayInput(ctx context.Context) {
 		m, err := b.stdio.Read(ctx)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
-				fmt.Fprintln(b.log, "partnerapi: standard input is not read on:", err)
+				fmt.Fprintln(b.log, "partnerapi: cannot read standard input:", err)
 			}
 			return
 		}
@@ -204,7 +204,7 @@ func (b *bridge) send(ctx context.Context, m jsonrpc.Message, call jsonrpc.ID) {
 	failure, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || failure.Code == rejectedByTransport {
 		fmt.Fprintln(b.log, "partnerapi:", err)
-		failure = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the service could not be asked: " + err.Error()}
+		failure = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request to the service failed: " + err.Error()}
 	}
 	if call.IsValid() {
 		b.answer(&jsonrpc.Response{ID: call, Error: failure})

@@ -74,7 +74,7 @@ func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, e
 		resource.WithAttributes(semconv.ServiceName("partnerapi"), semconv.ServiceVersion(version)),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
-		return nil, errors.Join(fmt.Errorf("the variables OTEL_…: %w", err), exporter.Shutdown(ctx))
+		return nil, errors.Join(fmt.Errorf("the OTEL_… variables: %w", err), exporter.Shutdown(ctx))
 	}
 	return New(sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(source)),
 		autoprop.NewTextMapPropagator()), nil
@@ -87,21 +87,21 @@ func Check() error {
 		return nil
 	}
 	if name := os.Getenv("OTEL_TRACES_EXPORTER"); !slices.Contains([]string{"", "otlp", "console"}, name) {
-		return fmt.Errorf("OTEL_TRACES_EXPORTER=%s is not known: use otlp, console or none", name)
+		return fmt.Errorf("OTEL_TRACES_EXPORTER=%s is unknown; use otlp, console or none", name)
 	}
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
 		if protocol := os.Getenv(prefix + "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
-			return fmt.Errorf("%sPROTOCOL=%s is not known: traces are sent by http/protobuf, which collectors take on port 4318",
+			return fmt.Errorf("%sPROTOCOL=%s is not supported; use http/protobuf, which collectors accept on port 4318",
 				prefix, protocol)
 		}
 		if _, err := url.Parse(os.Getenv(prefix + "ENDPOINT")); err != nil {
-			return fmt.Errorf("%sENDPOINT is no URL: write it as http://host:4318", prefix)
+			return fmt.Errorf("%sENDPOINT is not a URL; write it as http://host:4318", prefix)
 		}
 		for header := range strings.SplitSeq(os.Getenv(prefix+"HEADERS"), ",") {
 			name, value, hasValue := strings.Cut(header, "=")
 			_, err := url.PathUnescape(value)
 			if strings.TrimSpace(header) != "" && (!hasValue || err != nil || !httpguts.ValidHeaderFieldName(strings.TrimSpace(name))) {
-				return fmt.Errorf("%sHEADERS is no list of name=value,name=value with special characters escaped", prefix)
+				return fmt.Errorf("%sHEADERS must be a list of name=value,name=value with special characters escaped", prefix)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	}
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the variables OTEL_… ask for traces that cannot be made: %w", err)
+		return nil, fmt.Errorf("the OTEL_… variables do not work: %w", err)
 	}
 	return exporter, nil
 }
@@ -161,6 +161,6 @@ func (c *errorLogger) Handle(err error) {
 	}
 	c.mu.Unlock()
 	if isDue {
-		c.log.Warn("traces are not exported; it will be tried again", "error", err)
+		c.log.Warn("traces are not exported; the export will be retried", "error", err)
 	}
 }
