@@ -15,7 +15,7 @@ import (
 const maxImported = 1 << 30
 
 // notImported is the format of an OutOfRange refusal's detail.
-const notImported = "%v is not from 1 to %d"
+const notImported = "%v is not between 1 and %d"
 
 // byteOrderMark is the mark that spreadsheet programs write before the first line.
 const byteOrderMark = "\ufeff"
@@ -120,7 +120,7 @@ func (s *sheet) parse(line int, fields []string) {
 	name, digits, text := strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1]), strings.TrimSpace(fields[2])
 	kind, ok := kindNamed(name)
 	if !ok {
-		s.refuse(line, WrongKind, "%q is not a kind that has numbers", name)
+		s.refuse(line, WrongKind, "%q is not a kind that has numeric IDs", name)
 		return
 	}
 	if !isInteger(digits) {
@@ -131,7 +131,7 @@ func (s *sheet) parse(line int, fields []string) {
 	byName = byName && kind == Template
 	id, err := ParseID(kind, text)
 	if !byName && errors.Is(err, errIDKind) {
-		s.refuse(line, WrongKind, "%s is not the id of a %s", text, kind)
+		s.refuse(line, WrongKind, "%s is not the ID of a %s", text, kind)
 		return
 	}
 	if !byName && err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrRefused is the error of Import if it imported nothing because of the refused rows in its report.
-var ErrRefused = errors.New("rows were refused; nothing was imported")
+var ErrRefused = errors.New("some rows were rejected; nothing was imported")
 
 // ImportReport is the report of an import.
 type ImportReport struct {
@@ -202,7 +202,7 @@ func refuseStaged(ctx context.Context, d *pg.DB, s *sheet) error {
 		case found.Orphan:
 			s.refuse(r.line, Orphan, "there is no %s %s", r.kind, id)
 		case found.Stranger: // an object of another kind has the id
-			s.refuse(r.line, WrongKind, "%s is not the id of a %s", anyID(r.id).UUID(), r.kind)
+			s.refuse(r.line, WrongKind, "%s is not the ID of a %s", anyID(r.id).UUID(), r.kind)
 		case found.Tombstone:
 			s.refuse(r.line, Duplicate, "%s %d was %s's", r.kind, r.number, holder)
 		default:

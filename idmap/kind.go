@@ -83,7 +83,7 @@ func ParseKind(name string) (Kind, error) {
 	if k, ok := kindNamed(name); ok {
 		return k, nil
 	}
-	return 0, fmt.Errorf("unknown kind %q: one of %s", name, strings.Join(kindNames(), ", "))
+	return 0, fmt.Errorf("unknown kind %q; use one of %s", name, strings.Join(kindNames(), ", "))
 }
 
 // kindNames returns the names of all kinds.
@@ -105,8 +105,8 @@ func kindNamed(name string) (Kind, bool) {
 }
 
 var (
-	errIDForm = errors.New("neither an id nor a UUID")
-	errIDKind = errors.New("an id of another kind")
+	errIDForm = errors.New("neither an ID nor a UUID")
+	errIDKind = errors.New("an ID of another kind")
 )
 
 // ParseID parses an id of kind k: in the form of v2, or as a UUID in upper or lower case. The error is errIDKind if

@@ -42,6 +42,6 @@ func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {
 		return nil
 	}, func(err error) {
 		bypass()
-		log.WarnContext(ctx, "the id registry cannot listen for changes; its cache is bypassed", "error", err)
+		log.WarnContext(ctx, "the ID registry cannot listen for changes; its cache is bypassed", "error", err)
 	})
 }

@@ -28,7 +28,7 @@ func TestExportNumbers(t *testing.T) {
 		t.Errorf("with - it is %.300s", got)
 	}
 	refused(t, 1, []string{"idmap", "export", flag, filepath.Join(dir, "nowhere", "numbers.csv")}, "nowhere")
-	says(t, must(t, "idmap", "import", flag, path), ": moved 0 objects to their numbers, ")
+	says(t, must(t, "idmap", "import", flag, path), ": moved 0 objects to their numeric IDs, ")
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"idmap", "import", flag, "-"}, strings.NewReader(printed), &out, &errs); code != 0 || !strings.Contains(out.String(), ": moved 0 objects") {
 		t.Errorf("exit %d, %s%s", code, &out, &errs)
@@ -109,7 +109,7 @@ func importNumbers(t *testing.T, r *running, flag string) {
 	lines := "kind,number,id\nclient,5000," + oldestClient(r) + "\n"
 	path := filepath.Join(t.TempDir(), "numbers.csv")
 	writeFile(t, path, lines)
-	says(t, must(t, "idmap", "import", flag, path), ": moved 1 objects to their numbers")
+	says(t, must(t, "idmap", "import", flag, path), ": moved 1 objects to their numeric IDs")
 	made := r.do("POST", "/v1/clients", "pk_demo_all", fields{"company_name": "After the import"}).want(http.StatusCreated)
 	says(t, string(made.body), `"id":5001`)
 }

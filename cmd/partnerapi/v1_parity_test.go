@@ -35,13 +35,13 @@ func TestParity(t *testing.T) {
 	says(t, must(t, parity(s.address, "compare", "--sample=1", "--v1-url="+s.address)...), "GET /v1/clients ")
 	says(t, must(t, parity(s.address, "--writes=1", "--json")...), `"POST /v1/users/{user_id}"`)
 	says(t, command(t, parity(lie, "--sample=1", "--json")...).out, `"field": "client_name",`, `"kind": "client",`, `"v1": "Another",`)
-	refused(t, 1, parity(lie, "--sample=1"), "values that differ: 1")
+	refused(t, 1, parity(lie, "--sample=1"), "differing values: 1")
 
-	refused(t, 2, []string{"parity", "--url=" + s.address, "--key=pk_nobody"}, "does not take the key")
+	refused(t, 2, []string{"parity", "--url=" + s.address, "--key=pk_nobody"}, "rejects the key")
 	refused(t, 2, []string{"parity", "--url=" + s.address}, "no API key")
 	for words, args := range map[string][]string{
-		"--sample must be": {"--sample=0"}, "--all": {"--sample=3", "--all"}, "leave --v1-url out": {"--all", "--writes=1", "--v1-url=" + s.address},
-		"reaches no client 999999": {"--writes=999999"}, `--writes: the key has access to no client "zebra"`: {"--writes=zebra"}, "--v1-url": {"--tolerate=email"},
+		"--sample must be": {"--sample=0"}, "--all": {"--sample=3", "--all"}, "omit --v1-url": {"--all", "--writes=1", "--v1-url=" + s.address},
+		"has access to no client 999999": {"--writes=999999"}, `--writes: the key has access to no client "zebra"`: {"--writes=zebra"}, "--v1-url": {"--tolerate=email"},
 	} {
 		refused(t, 2, parity(s.address, args...), words)
 	}
@@ -55,13 +55,13 @@ func TestParity(t *testing.T) {
 	says(t, must(t, append(replay(good, s.address), "--json")...), `"operation": "GET /v1/clients"`)
 	const har = `{"log": {"entries": [{"request": {"method": "GET", "url": "https://x.example/api/v1/clients?limit=5"}}, {"request": {"method": "GET", "url": "https://x.example/"}}]}}`
 	must(t, replay(har, s.address)...)
-	refused(t, 1, replay(good, lie), "values that differ: 1")
+	refused(t, 1, replay(good, lie), "differing values: 1")
 	for content, says := range map[string]string{
 		"":                                "nothing was compared",
 		`{"log": {"entries": []}}`:        "nothing was compared",
 		"nonsense\n":                      ":1: not of the form",
 		good + "POST /v1/clients\n":       ":4: not of the form",
-		good + "GET /v1/nothing\n":        ":4: no request of v1 that only reads",
+		good + "GET /v1/nothing\n":        ":4: not a read request to v1",
 		good + "/v2/clients\n":            ":4: not of the form",
 		`{"log": {"entries": [{}]}}`:      ":1: the entry has no request",
 		`{"log": {"entries": [{"reques`:   "neither a HAR file",

@@ -21,23 +21,23 @@ import (
 func TestRetirementUsage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, says string }{
-		{"v1 announce", "say with --sunset DATE"},
-		{"v1 postpone", "say with --sunset DATE"},
-		{"v1 brownout add --for=10m", "say with --start TIME"},
+		{"v1 announce", "set --sunset DATE"},
+		{"v1 postpone", "set --sunset DATE"},
+		{"v1 brownout add --for=10m", "set --start TIME"},
 		{"v1 announce --sunset=soon", `--sunset: "soon"`},
 		{"v1 announce --sunset=2028-01-01 --announced=2027-02-30", `--announced: "2027-02-30"`},
 		{"v1 postpone --sunset=2028-13-01", "--sunset"},
 		{"v1 phase off", "give a key and a phase"},
 		{"v1 phase --all pk_a off", "--all"},
 		{"v1 phase --all --partner=Acme off", "--all"},
-		{"v1 phase pk_a away", `"away" is no phase: use on, read_only, brownout or off`},
+		{"v1 phase pk_a away", `"away" is not a phase; use on, read_only, brownout or off`},
 		{"v1 phase pk_a off --until=12:00", `--until: "12:00"`},
 		{"v1 brownout add --start=now --for=10m", `--start: "now"`},
 		{"v1 brownout add --start=2028-01-01", "--for"},
 		{"v1 brownout cancel first", "first"},
 		{"v1 phase --all read_only --force", "--all off"},
-		{"v1 phase --new read_only", "--new is on or off"},
-		{"v1 phase --new off --until=2099-01-01", "--new is on or off, without --until"},
+		{"v1 phase --new read_only", "--new accepts only on or off"},
+		{"v1 phase --new off --until=2099-01-01", "--new accepts only on or off, without --until"},
 		{"v1 phase --new --all off", "--new"},
 		{"v1 phase --new pk_a off", "give a key and a phase"},
 	} {
@@ -77,39 +77,39 @@ func TestRetirementCommands(t *testing.T) {
 		{"v1 phase " + first[:len(first)-1] + " off", []string{`no key with the prefix "` + first[:len(first)-1] + `"`, "whole", "keys list"}, nil, ""},
 		{"v1 phase --all off", []string{"v1 announce", "--force"}, nil, ""},
 		{"v1 phase --partner=Nobody off", []string{`no partner "Nobody"`}, nil, ""},
-		{"v1 phase " + first + " off --until=2020-01-01", []string{"--until", "not after now"}, nil, ""},
+		{"v1 phase " + first + " off --until=2020-01-01", []string{"--until", "not after the current time"}, nil, ""},
 
 		{"v1 announce --announced=2024-01-31 --sunset=2099-01-31",
 			[]string{"announced on 2024-01-31: version 1 ends on 2099-01-31.", "within 30 seconds", "Next: "}, &domain.AuditObject{}, "sunset"},
 		{"v1 announce --sunset=2099-01-01", []string{"v1 postpone", "v1 cancel"}, nil, ""},
-		{"v1 cancel", []string{"2024-01-31", "2099-01-31", "taken back", "v1 phase --all on"}, &domain.AuditObject{}, "sunset"},
+		{"v1 cancel", []string{"2024-01-31", "2099-01-31", "withdrew the announcement", "v1 phase --all on"}, &domain.AuditObject{}, "sunset"},
 		{"v1 announce --sunset=" + in(2), []string{"announced on 20", "operations have no successor in release 2.1", "POST /v1/clients, ",
 			"DELETE /v1/clients/{client_id}/collections/", "serve --release",
-			"Fields that release 2.1 of version 2, which is served, does not have: ",
+			"Fields missing from release 2.1 of version 2, which the service serves: ",
 			"GET /v1/clients: phishing_click_rate_last_year, phishing_click_rate_total; "}, &domain.AuditObject{}, "sunset"},
-		{"v1 remind --partner=acme", []string{"0 mails to owners and admins", "no owner or admin, and get no mail: Acme."}, &domain.AuditObject{Kind: "partner"}, ""},
-		{"v1 postpone --sunset=2099-02-01T12:00:00Z", []string{"ends on 2099-02-01T12:00:00Z, not on " + in(2)}, &domain.AuditObject{}, "sunset"},
-		{"v1 postpone --sunset=2099-01-01", []string{"only be moved to later"}, nil, ""},
-		{"v1 end --force", []string{"its sunset comes on 2099-02-01T12:00:00Z", "less than twelve months ago", "no successor of",
+		{"v1 remind --partner=acme", []string{"0 emails to owners and admins", "no owner or admin and receive no email: Acme."}, &domain.AuditObject{Kind: "partner"}, ""},
+		{"v1 postpone --sunset=2099-02-01T12:00:00Z", []string{"ends on 2099-02-01T12:00:00Z instead of " + in(2)}, &domain.AuditObject{}, "sunset"},
+		{"v1 postpone --sunset=2099-01-01", []string{"only be moved to a later date"}, nil, ""},
+		{"v1 end --force", []string{"the sunset is on 2099-02-01T12:00:00Z", "less than twelve months ago", "no successor for",
 			"POST /v1/sendphishing", "→ partnerapi serve --release 2."}, nil, ""},
-		{"v1 end --dry-run", []string{"version 1 cannot end: correct the conditions that are marked fail"}, nil, ""},
+		{"v1 end --dry-run", []string{"version 1 cannot end; see the conditions marked fail"}, nil, ""},
 
 		{"v1 phase " + first + " off --until=2098-01-01",
 			[]string{first + " (sync): off until 2098-01-01. Running services follow within 30 seconds."}, &domain.AuditObject{Kind: "key"}, "phase until"},
 		{"v1 phase --partner=acme read_only", []string{"the keys of acme: read_only."}, &domain.AuditObject{Kind: "partner"}, "phase"},
-		{"v1 phase --all off --force", []string{"all keys: off.", "Keys that are made from now on have v1: partnerapi v1 phase --new off"}, &domain.AuditObject{}, "phase"},
-		{"v1 phase --new off", []string{"keys that are made from now on have no v1, unless keys create has --v1. Running services follow"},
+		{"v1 phase --all off --force", []string{"all keys: off.", "Keys created from now on can still use v1. To change that, run partnerapi v1 phase --new off"}, &domain.AuditObject{}, "phase"},
+		{"v1 phase --new off", []string{"keys created from now on cannot use v1, unless you create them with keys create --v1. Running services follow"},
 			&domain.AuditObject{}, "new_keys"},
-		{"v1 phase --new on", []string{"keys that are made from now on have v1."}, &domain.AuditObject{}, "new_keys"},
+		{"v1 phase --new on", []string{"keys created from now on can use v1."}, &domain.AuditObject{}, "new_keys"},
 		{"v1 phase --all on", []string{"all keys: on."}, &domain.AuditObject{}, "phase"},
 
-		{"v1 brownout add --start=2020-01-01 --for=10m", []string{"before now"}, nil, ""},
+		{"v1 brownout add --start=2020-01-01 --for=10m", []string{"in the past"}, nil, ""},
 		{"v1 brownout add --start=2090-01-01 --for=10m --count=2", []string{"--every"}, nil, ""},
 		{"v1 brownout add --start=2090-01-01 --for=10m --keys=pk_unknown0", []string{"--keys", "keys list"}, nil, ""},
 		{"v1 brownout add --start=2080-01-01 --for=10m --every=168h --count=4",
-			[]string{"brownout 1: 10m0s from 2080-01-01, every 168h0m0s, 4 times, the last to 2080-01-22T00:10:00Z.",
+			[]string{"brownout 1: 10m0s from 2080-01-01, every 168h0m0s, 4 times, the last until 2080-01-22T00:10:00Z.",
 				"No key is in phase brownout", "v1 phase KEY brownout"}, &domain.AuditObject{Kind: "brownout"}, "count every for keys start"},
-		{"v1 brownout cancel 1", []string{"brownout 1 is cancelled"}, &domain.AuditObject{Kind: "brownout"}, ""},
+		{"v1 brownout cancel 1", []string{"brownout 1 is canceled"}, &domain.AuditObject{Kind: "brownout"}, ""},
 		{"v1 brownout cancel 1", []string{"no brownout 1", "brownout list"}, nil, ""},
 		{"v1 phase " + first + " brownout", []string{"No brownout is scheduled", "v1 brownout add"}, &domain.AuditObject{Kind: "key"}, "phase"},
 		{"v1 brownout add --start=" + d.Now().UTC().Add(-time.Hour).Format(time.RFC3339) + " --for=700h --keys=" + first + "," + other,
@@ -231,7 +231,7 @@ func TestRetirementIsFollowed(t *testing.T) {
 	s.get("/v1/clients", other).want(http.StatusOK)
 	s.finish() // which records the use
 
-	refused(t, 1, []string{"v1", "end", flag}, "2 keys called it in the last 30 days", "--force", prefix(key)+" (sync) of Acme: last call ", `by "psa-sync/7`)
+	refused(t, 1, []string{"v1", "end", flag}, "2 keys called version 1 in the last 30 days", "--force", prefix(key)+" (sync) of Acme: last call ", `by "psa-sync/7`)
 	s.running = serving(t, flag, "--release=latest")
 	s.gone(key)
 	var status struct {
@@ -250,12 +250,12 @@ func TestRetirementIsFollowed(t *testing.T) {
 	if tried.code != 1 {
 		t.Fatal(tried)
 	}
-	says(t, tried.out, "ok    its sunset came on 2021-01-31\n", "fail  2 keys called it in the last 30 days; --force ends it all the same\n",
-		"      → partnerapi v1 remind --partner 'Acme'\n", "warn  2 partners were never notified of its end\n",
+	says(t, tried.out, "ok    the sunset was on 2021-01-31\n", "fail  2 keys called version 1 in the last 30 days; --force ends it anyway\n",
+		"      → partnerapi v1 remind --partner 'Acme'\n", "warn  2 partners were never notified of the end\n",
 		"→ partnerapi admins add EMAIL --name NAME --partner 'Acme'\n")
-	says(t, must(t, "v1", "end", flag, "--force", "--dry-run"), "warn  2 keys called it", "Version 1 can end: run partnerapi v1 end --force\n")
+	says(t, must(t, "v1", "end", flag, "--force", "--dry-run"), "warn  2 keys called version 1", "Version 1 can end. Run partnerapi v1 end --force\n")
 	s.get("/v2/clients", key).want(http.StatusOK)
-	if done := command(t, "v1", "end", flag, "--force"); done.code != 0 || !strings.Contains(done.err, "ended although it is called: "+prefix(key)) {
+	if done := command(t, "v1", "end", flag, "--force"); done.code != 0 || !strings.Contains(done.err, "still called: "+prefix(key)) {
 		t.Fatal(done)
 	}
 	s.follows("ended=true")
@@ -266,10 +266,10 @@ func TestRetirementIsFollowed(t *testing.T) {
 		}
 	}
 	s.get("/v1/openapi.yaml", "").want(http.StatusOK)
-	refused(t, 1, []string{"v1", "end", flag}, "was ended on", "v1 phase --all on")
-	refused(t, 1, []string{"v1", "phase", flag, prefix(key), "on"}, "was ended on", "v1 phase --all on")
-	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 is taken back. From 2098-01-01 on", "v1 end")
-	if out := s.after("phase --all on", "ended=false"); strings.Contains(out, "taken back") {
+	refused(t, 1, []string{"v1", "end", flag}, "version 1 ended on", "v1 phase --all on")
+	refused(t, 1, []string{"v1", "phase", flag, prefix(key), "on"}, "version 1 ended on", "v1 phase --all on")
+	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 is undone. From 2098-01-01 on", "v1 end")
+	if out := s.after("phase --all on", "ended=false"); strings.Contains(out, "is undone") {
 		t.Errorf("a second time:\n%s", out)
 	}
 	s.get("/v1/clients", key).want(http.StatusOK)
@@ -290,7 +290,7 @@ func TestKeysWithoutV1(t *testing.T) {
 	must(t, "v1", "phase", flag, "--new", "off")
 	wantPhase("off", "after")
 	wantPhase("on", "allowed", "--v1")
-	says(t, must(t, "v1", "status", flag), "New keys have no v1, unless keys create has --v1")
+	says(t, must(t, "v1", "status", flag), "New keys cannot use v1, unless you create them with --v1")
 	must(t, "v1", "phase", flag, "--new", "on")
 	wantPhase("on", "late")
 	refused(t, 2, []string{"keys", "create", flag, "--v1=maybe", "--name=x", "--partner=Acme", "--clients=all", "--scopes=read"}, "--v1")

@@ -129,11 +129,11 @@ func requireAnswer(ctx context.Context, s *service, path string) error {
 		return err
 	}
 	hint := map[int]string{
-		http.StatusUnauthorized: "the service does not take the key: ",
+		http.StatusUnauthorized: "the service rejects the key: ",
 		http.StatusForbidden:    "the key needs the scope read: ",
-		http.StatusNotFound:     "does the address name the service, in release 2.1 or higher? ",
+		http.StatusNotFound:     "check that the URL is the service's, with release 2.1 or later; ",
 	}[a.status]
-	return fmt.Errorf("GET %s%s was answered %d: %s%s", s.base, path, a.status, hint, message(a))
+	return fmt.Errorf("GET %s%s returned %d: %s%s", s.base, path, a.status, hint, message(a))
 }
 
 // advance reports the progress of one more client or user.

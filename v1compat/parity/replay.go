@@ -38,12 +38,12 @@ func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int
 		case err != nil:
 			return err
 		case bad > 0:
-			return fmt.Errorf("requests that could not be read: %d", bad)
+			return fmt.Errorf("unreadable requests: %d", bad)
 		case len(lists) == 0:
-			return errors.New("nothing was compared: the file has no request of v1 that only reads")
+			return errors.New("nothing was compared, as the file has no read requests to v1")
 		case !r.succeeded.Load():
-			return errors.New("nothing but refusals was compared: v1 answers every request of the file with an error; " +
-				"is the key that of the traffic?")
+			return errors.New("only error responses were compared, as v1 returns an error for every request of the file; " +
+				"use the key of the recorded requests")
 		}
 		return nil
 	})
@@ -83,7 +83,7 @@ func (r *run) readTraffic(
 		case r.isRead(found, path):
 			lists[path] = append(lists[path], found)
 		case !isHAR: // HAR may have other requests
-			reason = "no request of v1 that only reads"
+			reason = "not a read request to v1"
 		}
 		seen[found] = true
 		if reason != "" {

@@ -113,7 +113,7 @@ func TestReplayOfRefusals(t *testing.T) {
 	lines := fmt.Sprintf("/v1/clients/%d/users\n/v1/clients?limit=x\n", s.NumberIn(idmap.Client, idmap.UUID(keys.Client)))
 	ignore := func(int, string) {}
 	_, err = Replay(t.Context(), config(s.URL, keys.Other, s.Clock.Now()), strings.NewReader(lines), ignore)
-	if err == nil || !strings.Contains(err.Error(), "nothing but refusals") {
+	if err == nil || !strings.Contains(err.Error(), "only error responses") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := Replay(t.Context(), config(s.URL, keys.All, s.Clock.Now()), strings.NewReader(lines), ignore); err != nil {

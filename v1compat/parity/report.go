@@ -182,7 +182,7 @@ func (d Difference) write(b *strings.Builder, operation string, between []string
 		fmt.Fprintf(b, ", %s %s (%s)", o.Kind, cmp.Or(o.V1, "?"), cmp.Or(o.V2, "?"))
 	}
 	if d.Unsettled {
-		fmt.Fprintf(b, ", still changing after %d readings", maxReadings)
+		fmt.Fprintf(b, ", still changing after %d reads", maxReadings)
 	}
 	b.WriteString("\n")
 	names := []string{"v1", "v2"}

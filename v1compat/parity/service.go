@@ -91,7 +91,7 @@ func (s *service) do(ctx context.Context, r request) (answer, error) {
 		case ctx.Err() != nil:
 			return a, ctx.Err()
 		case err != nil && !s.reachable.Load():
-			return a, fmt.Errorf("%s does not answer: %w", s.base, err)
+			return a, fmt.Errorf("%s does not respond: %w", s.base, err)
 		case try == maxTries:
 			return a, err
 		case a.status == http.StatusTooManyRequests:
@@ -143,7 +143,7 @@ func (s *service) pauseUntil(until time.Time) {
 	}
 	s.until = until
 	if s.waiting != nil {
-		s.waiting(fmt.Sprintf("waiting %v for the key's budget at %s", time.Until(until).Round(time.Second), s.base))
+		s.waiting(fmt.Sprintf("waiting %v for the key's request budget at %s", time.Until(until).Round(time.Second), s.base))
 	}
 }
 

@@ -56,7 +56,7 @@ func TestWaits(t *testing.T) {
 	var said []string
 	c.Waiting = func(text string) { said = append(said, text) }
 	same(t, c)
-	if !slices.Equal(said, []string{"waiting 17s for the key's budget at " + at}) {
+	if !slices.Equal(said, []string{"waiting 17s for the key's request budget at " + at}) {
 		t.Errorf("said %q", said)
 	}
 	if len(waited.all) < 3 || waited.all[0] != 17*time.Second || waited.all[1] != 9*time.Second {
@@ -148,7 +148,7 @@ func TestUnable(t *testing.T) {
 		"call GET /v2/clients": w.compare(gone),
 		"does not take":        config(w.URL, "pk_nobody", w.Clock.Now()),
 		"no address":           w.compare("ftp://example.com"),
-		"does not answer":      w.compare(closed.URL),
+		"does not respond":     w.compare(closed.URL),
 		"answered 404":         w.compare(w.URL + "/elsewhere"),
 	} {
 		r, err := Compare(t.Context(), c)

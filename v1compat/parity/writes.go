@@ -28,7 +28,7 @@ func Writes(ctx context.Context, c Config, client string) (report *Report, made 
 			return err
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("the key reaches no client %s: name one by its number in v1, or its id in v2", client)
+			return fmt.Errorf("the key has access to no client %s; give a client by its numeric ID in v1 or its ID in v2", client)
 		}
 		for _, version := range []string{"v1", "v2"} {
 			t := &trial{
@@ -120,14 +120,14 @@ func (t *trial) write(ctx context.Context, w write) error {
 	f.checkAnswer(a, "status", valueOf(a.status), valueOf(status), a.status == status)
 	t.report.add(operationOf(translated.Translator), f)
 	if a.status != status {
-		return fmt.Errorf("%s %s was answered %d: %s", a.method, a.path, a.status, message(a))
+		return fmt.Errorf("%s %s returned %d: %s", a.method, a.path, a.status, message(a))
 	}
 	if w.makes == "" {
 		return nil
 	}
 	found, err := t.exchange(ctx, w.makes, memberOf(a.body, "id"))
 	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("exchange the id of the new %s %s: there is none", w.makes, memberOf(a.body, "id"))
+		err = fmt.Errorf("the new %s %s has no numeric ID", w.makes, memberOf(a.body, "id"))
 	}
 	if err == nil {
 		t.v1[w.makes], t.v2[w.makes] = found[0].V1, found[0].V2
@@ -172,7 +172,7 @@ func (t *trial) clean(ctx context.Context) (made []string) {
 	defer cancel()
 	undo := func(kind, name, outcome string, r request, status int) {
 		if a, err := t.service.do(ctx, r); err != nil || a.status != status {
-			outcome = "which could not be made " + outcome
+			outcome = "cleanup failed: not " + outcome
 		}
 		made = append(made, fmt.Sprintf("through %s: %s %s (%s), %s", t.version, kind, name, t.v2[kind], outcome))
 	}

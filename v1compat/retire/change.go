@@ -143,7 +143,7 @@ func (s *Store) CancelBrownout(ctx context.Context, id int64) error {
 	return s.change(ctx, action, func(ctx context.Context, _ *State, _ time.Time) error {
 		n, err := pg.Exec(ctx, s.db, action, pg.SQL("DELETE FROM v1_brownouts WHERE id = ?", id))
 		if err == nil && n == 0 {
-			err = fmt.Errorf("there is no brownout %d: partnerapi v1 brownout list shows them", id)
+			err = fmt.Errorf("there is no brownout %d; partnerapi v1 brownout list shows them", id)
 		}
 		return err
 	})

@@ -118,9 +118,9 @@ func (s *State) sunsetReached(now time.Time) Condition {
 	case a == nil:
 		return condition(name, Unmet, notAnnounced, announceCommand(now))
 	case now.Before(a.Sunset):
-		return condition(name, Unmet, "its sunset comes on "+FormatTime(a.Sunset)+"; run the command then", "partnerapi v1 end")
+		return condition(name, Unmet, "the sunset is on "+FormatTime(a.Sunset)+"; run the command then", "partnerapi v1 end")
 	default:
-		return condition(name, Unmet, "its sunset came on "+FormatTime(a.Sunset))
+		return condition(name, Unmet, "the sunset was on "+FormatTime(a.Sunset))
 	}
 }
 
@@ -132,17 +132,17 @@ func (s *State) twelveMonths(now time.Time) Condition {
 		return condition(name, Unmet, notAnnounced, announceCommand(now))
 	}
 	if first := twelveMonthsAfter(a.Announced); now.Before(first) {
-		return condition(name, Unmet, fmt.Sprintf("it was announced on %s, less than twelve months ago; run the command on %s",
+		return condition(name, Unmet, fmt.Sprintf("the end was announced on %s, less than twelve months ago; run the command on %s",
 			FormatTime(a.Announced), FormatTime(first)), "partnerapi v1 end")
 	}
-	return condition(name, Unmet, "it was announced on "+FormatTime(a.Announced)+", at least twelve months ago")
+	return condition(name, Unmet, "the end was announced on "+FormatTime(a.Announced)+", at least twelve months ago")
 }
 
 // noCalls is met if no key called v1 within CallerWindow. With Force, calls are a warning.
 func (s *State) noCalls(e EndRequest) Condition {
 	const name = "no calls in 30 days"
 	if len(e.Calls) == 0 {
-		return condition(name, Unmet, "no key called it in the last 30 days")
+		return condition(name, Unmet, "no key called version 1 in the last 30 days")
 	}
 	var partners []string
 	details := make([]string, len(e.Calls))
@@ -156,11 +156,11 @@ func (s *State) noCalls(e EndRequest) Condition {
 	if s.Announcement != nil {
 		commands = remindCommands(partners)
 	}
-	otherwise, found := Unmet, plural(len(e.Calls), "key", "keys")+" called it in the last 30 days"
+	otherwise, found := Unmet, plural(len(e.Calls), "key", "keys")+" called version 1 in the last 30 days"
 	if e.Force {
 		otherwise = Warning
 	} else {
-		found += "; --force ends it all the same"
+		found += "; --force ends it anyway"
 	}
 	c := condition(name, otherwise, found, commands...)
 	c.Details = details
@@ -170,21 +170,21 @@ func (s *State) noCalls(e EndRequest) Condition {
 // allSuccessors is met if the served release of v2 has a successor of every operation of v1.
 func (s *State) allSuccessors(e EndRequest) Condition {
 	const name = "successors served"
-	served := "release " + s.Release + " of version 2, which is served,"
+	served := "release " + s.Release + " of version 2, which the service serves,"
 	if s.Release == "" {
-		served = "the release of version 2 that is served"
+		served = "the release of version 2 that the service serves"
 	}
 	switch {
 	case len(e.Missing) == 0 && s.Release == "":
-		return condition(name, Unmet, "no release of version 2 was served yet")
+		return condition(name, Unmet, "no release of version 2 has been served yet")
 	case len(e.Missing) == 0:
-		return condition(name, Unmet, served+" has a successor of every operation")
+		return condition(name, Unmet, served+" has a successor for every operation")
 	}
 	release := "latest"
 	if e.Release != "" {
 		release = e.Release
 	}
-	c := condition(name, Unmet, served+" has no successor of "+plural(len(e.Missing), "operation", "operations"),
+	c := condition(name, Unmet, served+" has no successor for "+plural(len(e.Missing), "operation", "operations"),
 		"partnerapi serve --release "+release)
 	c.Details = e.Missing
 	return c
@@ -194,9 +194,9 @@ func (s *State) allSuccessors(e EndRequest) Condition {
 func (s *State) allNotified(e EndRequest, now time.Time) Condition {
 	const name = "partners notified"
 	if len(e.Unnotified) == 0 {
-		found := "every partner was notified of its end"
+		found := "all partners were notified of the end"
 		if e.Partners == 0 {
-			found = "there is no partner to notify"
+			found = "there are no partners to notify"
 		}
 		return condition(name, Warning, found)
 	}
@@ -221,7 +221,7 @@ func (s *State) allNotified(e EndRequest, now time.Time) Condition {
 	if len(e.Unnotified) == 1 {
 		noun = "partner was"
 	}
-	c := condition(name, Warning, fmt.Sprintf("%d %s never notified of its end", len(e.Unnotified), noun), commands...)
+	c := condition(name, Warning, fmt.Sprintf("%d %s never notified of the end", len(e.Unnotified), noun), commands...)
 	c.Details = details
 	return c
 }

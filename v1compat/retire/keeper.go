@@ -78,7 +78,7 @@ func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {
 		return nil
 	}, func(err error) {
 		k.observe(err)
-		log.WarnContext(ctx, "the retirement of v1 cannot be followed; what was read last holds", "error", err)
+		log.WarnContext(ctx, "cannot read changes to the retirement of v1; the last known state applies", "error", err)
 	})
 }
 

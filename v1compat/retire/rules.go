@@ -24,7 +24,7 @@ const (
 // checkNotEnded reports an error once v1 has ended.
 func (s *State) checkNotEnded() error {
 	if s.EndedAt != nil {
-		return fmt.Errorf("version 1 was ended on %s: partnerapi v1 phase --all on brings it back", FormatTime(*s.EndedAt))
+		return fmt.Errorf("version 1 ended on %s; to undo the end, run partnerapi v1 phase --all on", FormatTime(*s.EndedAt))
 	}
 	return nil
 }
@@ -35,7 +35,7 @@ func (s *State) requireAnnouncement() (a Announcement, err error) {
 		return a, err
 	}
 	if s.Announcement == nil {
-		return a, errors.New("the end of version 1 is not announced: partnerapi v1 announce --sunset DATE does that")
+		return a, errors.New("the end of version 1 is not announced; run partnerapi v1 announce --sunset DATE first")
 	}
 	return *s.Announcement, nil
 }
@@ -49,15 +49,15 @@ func (s *State) checkAnnounce(a Announcement, now time.Time) error {
 		return err
 	}
 	if old := s.Announcement; old != nil {
-		return fmt.Errorf("the end of version 1 was announced on %s for %s: partnerapi v1 postpone --sunset LATER moves it, "+
-			"and partnerapi v1 cancel takes the announcement back", FormatTime(old.Announced), FormatTime(old.Sunset))
+		return fmt.Errorf("the end of version 1 was announced on %s for %s; move it with partnerapi v1 postpone --sunset LATER, "+
+			"or withdraw the announcement with partnerapi v1 cancel", FormatTime(old.Announced), FormatTime(old.Sunset))
 	}
 	if a.Announced.After(now) {
-		return fmt.Errorf("--announced: %s is in the future: announce it then, or leave --announced out for today",
+		return fmt.Errorf("--announced: %s is in the future; announce the end then, or omit --announced for today",
 			FormatTime(a.Announced))
 	}
 	if first := twelveMonthsAfter(a.Announced); a.Sunset.Before(first) {
-		return fmt.Errorf("--sunset: %s is less than twelve months after the announcement on %s: the first possible is %s",
+		return fmt.Errorf("--sunset: %s is less than twelve months after the announcement on %s; the earliest possible date is %s",
 			FormatTime(a.Sunset), FormatTime(a.Announced), FormatTime(first))
 	}
 	return checkAhead("--sunset", a.Sunset, now)
@@ -70,8 +70,8 @@ func (s *State) checkPostpone(sunset, now time.Time) error {
 		return err
 	}
 	if !sunset.After(a.Sunset) {
-		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to later: partnerapi v1 "+
-			"cancel takes the announcement back, after which a new one needs another twelve months", FormatTime(sunset), FormatTime(a.Sunset))
+		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to a later date; withdraw the announcement "+
+			"with partnerapi v1 cancel, after which a new one needs another twelve months", FormatTime(sunset), FormatTime(a.Sunset))
 	}
 	return checkAhead("--sunset", sunset, now)
 }
@@ -95,7 +95,7 @@ func (s *State) checkSetting(set Setting, now time.Time) error {
 		return nil
 	}
 	if !set.Until.After(now) {
-		return fmt.Errorf("--until: %s is not after now, %s", FormatTime(set.Until), FormatTime(now))
+		return fmt.Errorf("--until: %s is not after the current time, %s", FormatTime(set.Until), FormatTime(now))
 	}
 	return checkAhead("--until", set.Until, now)
 }
@@ -109,7 +109,7 @@ func (s *State) checkBrownout(w Window, now time.Time) error {
 		return err
 	}
 	if !w.Ends().After(now) {
-		return fmt.Errorf("--start: the last window would have ended on %s, before now", FormatTime(w.Ends()))
+		return fmt.Errorf("--start: the last window ended on %s, which is in the past", FormatTime(w.Ends()))
 	}
 	if err := checkAhead("--start", w.Ends(), now); err != nil {
 		return err
@@ -122,8 +122,8 @@ func (s *State) checkBrownout(w Window, now time.Time) error {
 		}
 	}
 	if brownouts > maxBrownouts || windows > maxWindows {
-		return fmt.Errorf("with this one there would be %d brownouts with %d windows, more than %d or %d: partnerapi v1 brownout "+
-			"list shows them, and brownout cancel takes one away", brownouts, windows, maxBrownouts, maxWindows)
+		return fmt.Errorf("with this one there would be %d brownouts with %d windows, more than %d or %d; list them with partnerapi v1 brownout "+
+			"list, and remove one with partnerapi v1 brownout cancel", brownouts, windows, maxBrownouts, maxWindows)
 	}
 	return nil
 }
@@ -132,19 +132,19 @@ func (s *State) checkBrownout(w Window, now time.Time) error {
 func (w Window) check() error {
 	switch {
 	case w.For < time.Second || w.For > maxFor || w.For%time.Second != 0:
-		return fmt.Errorf("--for: %v is not a whole number of seconds from 1s to %v", w.For, maxFor)
+		return fmt.Errorf("--for: %v is not a whole number of seconds between 1s and %v", w.For, maxFor)
 	case w.Count < 1 || w.Count > maxWindows:
-		return fmt.Errorf("--count: %d is not a number from 1 to %d", w.Count, maxWindows)
+		return fmt.Errorf("--count must be between 1 and %[2]d: %[1]d", w.Count, maxWindows)
 	case w.Count == 1 && w.Every != 0:
-		return errors.New("--every goes with a --count of at least 2")
+		return errors.New("--every requires a --count of at least 2")
 	case w.Count > 1 && w.Every == 0:
-		return errors.New("--count goes with --every, which says how long it is from one window to the next")
+		return errors.New("--count requires --every, the time from the start of one window to the next")
 	case w.Count > 1 && (w.Every < w.For || w.Every > maxEvery || w.Every%time.Second != 0):
-		return fmt.Errorf("--every: %v is not a whole number of seconds from --for (%v) to %v", w.Every, w.For, maxEvery)
+		return fmt.Errorf("--every: %v is not a whole number of seconds between --for (%v) and %v", w.Every, w.For, maxEvery)
 	case time.Duration(w.Count) > math.MaxInt64/max(w.Every, 1): // Ends would overflow: 292 years
 		return fmt.Errorf("--every: %v times --count %d is more than %d years", w.Every, w.Count, maxAheadYears)
 	case len(w.Keys) > maxKeys:
-		return fmt.Errorf("--keys: %d keys are more than %d: add another brownout for the others", len(w.Keys), maxKeys)
+		return fmt.Errorf("--keys: %d keys are more than %d; add another brownout for the others", len(w.Keys), maxKeys)
 	}
 	return nil
 }

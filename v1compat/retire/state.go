@@ -166,7 +166,7 @@ func ParsePhase(text string) (Phase, error) {
 	if p := Phase(text); slices.Contains(Phases, p) {
 		return p, nil
 	}
-	return "", fmt.Errorf("%q is no phase: use on, read_only, brownout or off", text)
+	return "", fmt.Errorf("%q is not a phase; use on, read_only, brownout or off", text)
 }
 
 // Key is an API key and the partner that it belongs to.

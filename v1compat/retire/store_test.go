@@ -182,7 +182,7 @@ func TestSetPhaseForgets(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), t.Context()
 	key := Scope{Key: mine.ID}
-	w.refused(w.SetPhase(ctx, key, Off, noon), "--until", "not after now")
+	w.refused(w.SetPhase(ctx, key, Off, noon), "--until", "not after the current time")
 	settings := func() int { return w.holds().Settings.Len() }
 	for i := range 10 {
 		w.must(w.SetPhase(ctx, key, Off, at(100-i)))

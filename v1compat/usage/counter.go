@@ -134,10 +134,10 @@ func (c *Counter) Run(ctx context.Context) {
 func (c *Counter) Record(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, recordWithin)
 	defer done()
-	message := "the use of v1 was not recorded; it will be tried again"
+	message := "the usage of v1 was not recorded; the write will be retried"
 	err := c.Flush(ctx)
 	if err == nil {
-		message = "the use of v1 in days that are no longer kept was not removed; it will be tried again"
+		message = "expired usage of v1 was not deleted; the deletion will be retried"
 		err = c.prune(ctx)
 	}
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {

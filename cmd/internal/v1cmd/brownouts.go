@@ -19,9 +19,9 @@ import (
 )
 
 type brownoutCmd struct {
-	Add    addBrownoutCmd    `cmd:"" help:"Add windows in which the keys in phase brownout are answered 410." example:"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"`
-	List   listBrownoutsCmd  `cmd:"" help:"List the brownouts, the oldest first." example:"v1 brownout list"`
-	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, also one whose window is open." example:"v1 brownout cancel 1"`
+	Add    addBrownoutCmd    `cmd:"" help:"Add windows in which requests with keys in phase brownout return 410." example:"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"`
+	List   listBrownoutsCmd  `cmd:"" help:"List the brownouts, oldest first." example:"v1 brownout list"`
+	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, even during one of its windows." example:"v1 brownout cancel 1"`
 }
 
 // brownoutObject returns a brownout as an audit object.
@@ -31,23 +31,23 @@ func brownoutObject(id int64) domain.AuditObject {
 
 type addBrownoutCmd struct {
 	database.Flags
-	Start cli.Moment    `required:"" env:"-" placeholder:"TIME" help:"When the first window begins, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
-	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"How long each window is: 1s to 744h."`
-	Every time.Duration `env:"-" placeholder:"168h" help:"The time from the start of one window to the start of the next."`
-	Count int           `default:"1" env:"-" help:"How many windows there are, at most 1000."`
-	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only these keys, at most 100, by their prefixes as keys list shows them. Default: all."`
+	Start cli.Moment    `required:"" env:"-" placeholder:"TIME" help:"Start of the first window: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"Length of each window: 1s to 744h."`
+	Every time.Duration `env:"-" placeholder:"168h" help:"Time from the start of one window to the start of the next."`
+	Count int           `default:"1" env:"-" help:"Number of windows, at most 1000."`
+	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only these keys, at most 100: their prefixes, as keys list shows them. Default: all."`
 }
 
 // Help says whom a brownout is for.
 func (addBrownoutCmd) Help() string {
-	return `A brownout is for keys in the phase brownout: for all of them, or for those of --keys that are in it. It moves no key into the phase (partnerapi v1 phase KEY brownout does). A window holds its first moment and not its last.`
+	return `A brownout affects only keys in phase brownout: all of them, or those listed in --keys. It does not move keys into this phase; partnerapi v1 phase KEY brownout does. A window includes its start and excludes its end.`
 }
 
 // Validate rejects a missing time, before kong reports the flag as missing.
 func (c addBrownoutCmd) Validate() error {
 	if c.Start.IsZero() {
-		return errors.New("say with --start TIME when the first window begins, such as --start 2027-01-31T12:00:00Z, and with " +
-			"--for how long it is, such as --for 10m")
+		return errors.New("set --start TIME to the start of the first window, such as --start 2027-01-31T12:00:00Z, and " +
+			"--for to its length, such as --for 10m")
 	}
 	return nil
 }
@@ -90,12 +90,12 @@ func (c addBrownoutCmd) printHints(r retirement, window retire.Window, all []db.
 		phase, _ := r.state.PhaseOf(retire.Key{ID: k.ID, Partner: k.PartnerID}, r.db.Now())
 		affectsKeys = affectsKeys || phase == retire.Brownout
 		if phase != retire.Brownout && slices.Contains(window.Keys, k.ID) {
-			fmt.Fprintf(r.Out, "%s is in phase %s, so this does not touch it: partnerapi v1 phase %s brownout puts it there.\n",
+			fmt.Fprintf(r.Out, "%s is in phase %s, so the brownout does not affect it. To change its phase, run partnerapi v1 phase %s brownout.\n",
 				k.Prefix, phase, k.Prefix)
 		}
 	}
 	if !affectsKeys {
-		fmt.Fprintln(r.Out, "No key is in phase brownout, so this touches none: partnerapi v1 phase KEY brownout puts one there.")
+		fmt.Fprintln(r.Out, "No key is in phase brownout, so the brownout affects none. To put a key in it, run partnerapi v1 phase KEY brownout.")
 	}
 }
 
@@ -103,7 +103,7 @@ func (c addBrownoutCmd) printHints(r retirement, window retire.Window, all []db.
 func describeWindows(w retire.Window) string {
 	text := fmt.Sprintf("%v from %s", w.For, retire.FormatTime(w.Start))
 	if w.Count > 1 {
-		text += fmt.Sprintf(", every %v, %d times, the last to %s", w.Every, w.Count, retire.FormatTime(w.Ends()))
+		text += fmt.Sprintf(", every %v, %d times, the last until %s", w.Every, w.Count, retire.FormatTime(w.Ends()))
 	}
 	return text
 }
@@ -169,12 +169,12 @@ func describeNext(w retire.Window, now time.Time) string {
 	case from.After(now):
 		return retire.FormatTime(from)
 	}
-	return "now, to " + retire.FormatTime(to)
+	return "now, until " + retire.FormatTime(to)
 }
 
 type cancelBrownoutCmd struct {
 	database.Flags
-	ID int64 `arg:"" help:"The brownout's number, as brownout list shows it."`
+	ID int64 `arg:"" help:"The brownout's ID, as v1 brownout list shows it."`
 }
 
 // Run removes a brownout.
@@ -182,7 +182,7 @@ func (c cancelBrownoutCmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 brownout cancel", Object: brownoutObject(c.ID)}
 		return r.change(ctx, entry, func(ctx context.Context) (string, error) {
-			return fmt.Sprintf("brownout %d is cancelled.", c.ID), r.CancelBrownout(ctx, c.ID)
+			return fmt.Sprintf("brownout %d is canceled.", c.ID), r.CancelBrownout(ctx, c.ID)
 		})
 	})
 }

@@ -128,8 +128,8 @@ func newChart(days []usage.Day, future int, b box) (c chart) {
 		c.CallsToday, c.SuccessorsToday = a.line(last-1, calls[last-1:]), a.line(last-1, successors[last-1:])
 	}
 	c.Area = fmt.Sprintf("%.1f,%.1f %s %.1f,%.1f", a.x(0), a.y(0), a.line(0, calls), a.x(float64(last)), a.y(0)) // closed along the bottom
-	c.Words = fmt.Sprintf("Calls by day from %s to %s: %s of v1, today so far %s; "+
-		"%s of its successors in v2, today so far %s.", days[0].Day, days[last].Day,
+	c.Words = fmt.Sprintf("Calls by day from %s to %s: %s of v1, %s today so far; "+
+		"%s of its successors in v2, %s today so far.", days[0].Day, days[last].Day,
 		output.Grouped(callSum), output.Grouped(days[last].Calls), output.Grouped(successorSum), output.Grouped(days[last].Successors))
 	for n := int64(0); n <= a.most; n += step {
 		c.Rows = append(c.Rows, tick{a.y(float64(n)), output.Grouped(n), "end"})

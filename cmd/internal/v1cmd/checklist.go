@@ -109,7 +109,7 @@ func unmet(list []retire.Condition) (n int) {
 func canEnd(list []retire.Condition) string {
 	switch n := unmet(list); n {
 	case 0:
-		return "Can v1 end? Yes: the command v1 end does that."
+		return "Can v1 end? Yes: run partnerapi v1 end."
 	case 1:
 		return "Can v1 end? Not yet: 1 condition is not met."
 	default:

@@ -57,13 +57,13 @@ func TestNumbers(t *testing.T) {
 	move := file("client,7001," + id + "\n")
 	try := move
 	try.DryRun = true
-	if got := run(try); got != "1 rows: would move 1 objects to their numbers, 0 had them already\n" {
+	if got := run(try); got != "1 rows: would move 1 objects to their numeric IDs, 0 already had them\n" {
 		t.Errorf("dry run: %s", got)
 	}
 	if got := run(lookup("client", id)); got != first {
 		t.Errorf("the dry run left %s", got)
 	}
-	for _, want := range []string{"moved 1 objects to their numbers, 0 had", "moved 0 objects to their numbers, 1 had"} {
+	for _, want := range []string{"moved 1 objects to their numeric IDs, 0 already had", "moved 0 objects to their numeric IDs, 1 already had"} {
 		if got := run(move); !strings.Contains(got, want) {
 			t.Errorf("import: %s", got)
 		}
@@ -75,7 +75,7 @@ func TestNumbers(t *testing.T) {
 	if got := run(lookup("client", "7001")); !strings.Contains(got, id) {
 		t.Errorf("a refused import left %s", got)
 	}
-	run(lookup("client", "7002"), "no client 7002")
+	run(lookup("client", "7002"), "no entry for client 7002")
 	run(lookup("dog", "1"), "dog")
 	run(lookup("client", "usr_1"), "usr_1")
 }

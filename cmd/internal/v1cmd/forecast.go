@@ -61,14 +61,14 @@ func newForecast(days []usage.Day) (f forecast) {
 
 // Text returns the forecast as a sentence, which compares it with the sunset of an announcement; nil if there is none.
 func (f forecast) Text(a *announcement) string {
-	pace := fmt.Sprintf("At the pace of the last %d weeks, ", f.Weeks)
+	pace := fmt.Sprintf("At the rate of the last %d weeks, ", f.Weeks)
 	switch {
 	case !f.Called:
 		return fmt.Sprintf("v1 was not called in the last %d weeks.", f.Weeks)
 	case f.LastCall == nil:
-		return pace + "no last call of v1 is in sight."
+		return pace + "calls of v1 will not stop."
 	}
-	text := pace + "the last call comes around " + f.LastCall.String()
+	text := pace + "the last call will be around " + f.LastCall.String()
 	if a == nil {
 		return text + "."
 	}

@@ -34,18 +34,18 @@ func TestForecast(t *testing.T) {
 		a    *announcement
 		want string
 	}{
-		"falls":             {daysOf(30, falls), a, "At the pace of the last 4 weeks, the last call comes around 2026-06-24, 21 days before the sunset."},
-		"today is not over": {daysOf(30, func(ago int) int64 { return falls(max(ago, 1)) * int64(min(ago, 1)) }), a, "At the pace of the last 4 weeks, the last call comes around 2026-06-24, 21 days before the sunset."},
-		"not announced":     {daysOf(30, falls), nil, "At the pace of the last 4 weeks, the last call comes around 2026-06-24."},
-		"two weeks":         {daysOf(20, falls), a, "At the pace of the last 2 weeks, the last call comes around 2026-06-24, 21 days before the sunset."},
+		"falls":             {daysOf(30, falls), a, "At the rate of the last 4 weeks, the last call will be around 2026-06-24, 21 days before the sunset."},
+		"today is not over": {daysOf(30, func(ago int) int64 { return falls(max(ago, 1)) * int64(min(ago, 1)) }), a, "At the rate of the last 4 weeks, the last call will be around 2026-06-24, 21 days before the sunset."},
+		"not announced":     {daysOf(30, falls), nil, "At the rate of the last 4 weeks, the last call will be around 2026-06-24."},
+		"two weeks":         {daysOf(20, falls), a, "At the rate of the last 2 weeks, the last call will be around 2026-06-24, 21 days before the sunset."},
 		"too few days":      {daysOf(14, falls), a, ""},
-		"rises":             {daysOf(30, func(ago int) int64 { return 100 - int64(ago) }), a, "At the pace of the last 4 weeks, no last call of v1 is in sight."},
-		"stays":             {daysOf(400, func(int) int64 { return 7 }), a, "At the pace of the last 4 weeks, no last call of v1 is in sight."},
-		"hardly falls":      {daysOf(30, func(ago int) int64 { return 1_000_000 + int64(ago) }), a, "At the pace of the last 4 weeks, no last call of v1 is in sight."},
+		"rises":             {daysOf(30, func(ago int) int64 { return 100 - int64(ago) }), a, "At the rate of the last 4 weeks, calls of v1 will not stop."},
+		"stays":             {daysOf(400, func(int) int64 { return 7 }), a, "At the rate of the last 4 weeks, calls of v1 will not stop."},
+		"hardly falls":      {daysOf(30, func(ago int) int64 { return 1_000_000 + int64(ago) }), a, "At the rate of the last 4 weeks, calls of v1 will not stop."},
 		"no calls":          {daysOf(30, func(int) int64 { return 0 }), a, "v1 was not called in the last 4 weeks."},
-		"late":              {daysOf(30, func(ago int) int64 { return 400 + 2*int64(ago) }), a, "At the pace of the last 4 weeks, the last call comes around 2027-01-01, 170 days after the sunset."},
-		"ended long ago":    {daysOf(30, func(ago int) int64 { return int64(max(0, ago-20)) }), a, "At the pace of the last 4 weeks, the last call comes around 2026-06-15, 30 days before the sunset."},
-		"weekends":          {daysOf(29, weekly), nil, "At the pace of the last 4 weeks, the last call comes around 2026-07-27."},
+		"late":              {daysOf(30, func(ago int) int64 { return 400 + 2*int64(ago) }), a, "At the rate of the last 4 weeks, the last call will be around 2027-01-01, 170 days after the sunset."},
+		"ended long ago":    {daysOf(30, func(ago int) int64 { return int64(max(0, ago-20)) }), a, "At the rate of the last 4 weeks, the last call will be around 2026-06-15, 30 days before the sunset."},
+		"weekends":          {daysOf(29, weekly), nil, "At the rate of the last 4 weeks, the last call will be around 2026-07-27."},
 	} {
 		f := newForecast(c.days)
 		got := ""

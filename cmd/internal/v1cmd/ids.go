@@ -19,15 +19,15 @@ import (
 // This file has the commands of the id registry. It is deleted with version 1.
 
 type idmapCmd struct {
-	Import importCmd `cmd:"" help:"Give objects the numbers that callers of v1 know them by." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
-	Export exportCmd `cmd:"" help:"Write the number of every object, as import reads it." example:"idmap export numbers.csv\nidmap export --partner 'Northlight MSP' numbers.csv"`
-	Lookup lookupCmd `cmd:"" help:"Show what the registry knows of a number or an id." example:"idmap lookup client 17"`
+	Import importCmd `cmd:"" help:"Assign to objects the numeric IDs by which callers of v1 know them." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
+	Export exportCmd `cmd:"" help:"Write the numeric ID of every object in the format of import." example:"idmap export numbers.csv\nidmap export --partner 'Northlight MSP' numbers.csv"`
+	Lookup lookupCmd `cmd:"" help:"Show the registry's entries for a numeric ID or an ID." example:"idmap lookup client 17"`
 }
 
 type importCmd struct {
 	database.Flags
 	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id; - for the standard input."`
-	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, and change nothing."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Change nothing: print what would change."`
 }
 
 // Run imports a file or the standard input, with an audit entry if that changes numbers. If rows are invalid, it prints
@@ -52,7 +52,7 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 		if c.DryRun {
 			verb = "would move"
 		}
-		_, err = fmt.Fprintf(s.Out, "%d rows: %s %d objects to their numbers, %d had them already\n", report.Rows, verb,
+		_, err = fmt.Fprintf(s.Out, "%d rows: %s %d objects to their numeric IDs, %d already had them\n", report.Rows, verb,
 			report.Moved, report.Unchanged)
 		return err
 	})
@@ -60,8 +60,8 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 
 type exportCmd struct {
 	database.Flags
-	File    string   `arg:"" optional:"" default:"-" type:"path" help:"Where to write it; - for the standard output."`
-	Partner []string `env:"-" sep:"none" help:"Write the numbers of one partner, its id, UUID or name, for an installation to which the objects have been exported: without reports, which an export does not have, and with all templates. Repeat it for several partners. Default: the numbers of all objects, for this installation."`
+	File    string   `arg:"" optional:"" default:"-" type:"path" help:"The file to write; - for the standard output."`
+	Partner []string `env:"-" sep:"none" help:"The partner whose numeric IDs to write, for an installation to which you exported its objects: its ID, UUID or name. Omits reports, which an export does not contain, and includes all templates. Repeat the flag for several partners. Default: the numeric IDs of all objects, for this installation."`
 }
 
 // Run writes the numbers. A file appears under its name when complete.
@@ -70,13 +70,13 @@ func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 		partners := make([]domain.PartnerID, len(c.Partner))
 		for i, name := range c.Partner {
 			if name == "" { // FindPartner would take the only partner
-				return errors.New("--partner: it is empty")
+				return errors.New("--partner must not be empty")
 			}
 			if partners[i], err = database.FindPartner(ctx, d, name); err != nil {
 				return err
 			}
 		}
-		progress := output.NewBar(s.Err, "exporting numbers")
+		progress := output.NewBar(s.Err, "exporting numeric IDs")
 		if c.File == "-" {
 			_, err = idmap.Export(ctx, d.DB, partners, s.Out, progress)
 			return err
@@ -90,15 +90,15 @@ func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.Out, "%s: %d numbers\n", c.File, lines)
+		_, err = fmt.Fprintf(s.Out, "%s: %d numeric IDs\n", c.File, lines)
 		return err
 	})
 }
 
 type lookupCmd struct {
 	database.Flags
-	Kind string `arg:"" help:"client, collection, policy, template, group or report."`
-	What string `arg:"" help:"A number, or an id as v2 shows it or as a UUID."`
+	Kind string `arg:"" help:"The kind of object: client, collection, policy, template, group or report."`
+	What string `arg:"" help:"The object's numeric ID in v1, its ID in v2 or its UUID."`
 	JSON bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
 }
 
@@ -123,7 +123,7 @@ func (c lookupCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if len(entries) == 0 {
-			return fmt.Errorf("the registry knows no %s %s", kind, c.What)
+			return fmt.Errorf("the registry has no entry for %s %s", kind, c.What)
 		}
 		if c.JSON {
 			return output.JSON(s.Out, pg.MapRows(entries, func(e *idmap.Entry) numberLine {

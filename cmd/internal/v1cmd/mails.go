@@ -24,11 +24,11 @@ import (
 
 // mailFlags are the flags of commands that mail partners about the end of v1.
 type mailFlags struct {
-	DryRun bool `env:"-" xor:"mails" help:"Print the mails that would be sent, and send and change nothing."`
-	Again  bool `env:"-" help:"Also mail those who already got this mail for this announcement."`
+	DryRun bool `env:"-" xor:"mails" help:"Print the emails that would be sent, and send and change nothing."`
+	Again  bool `env:"-" help:"Also email those who already received this email for this announcement."`
 	// PublicURL is for DryRun alone: an email has the URL of the process that sends it, which is also
 	// the default here. Its help is that of serve, which reads the same variable.
-	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"The address that callers reach the service at, with which links begin. It may have a path, which the proxy in front takes off. Default: the listen address."`
+	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service; all links begin with it. It may have a path, which the reverse proxy must remove. Default: the listen address."`
 }
 
 // Validate checks PublicURL.
@@ -67,7 +67,7 @@ func (f mailFlags) plan(
 		return nil, err
 	}
 	if len(people) == 0 && !only.IsZero() {
-		return nil, errors.New("the partner has moved to another cell, or all of its clients are archived: it gets no mail")
+		return nil, errors.New("the partner receives no email, as it has moved to another cell or all of its clients are archived")
 	}
 	report, err := usage.Read(ctx, r.db, usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: r.db.Now(), Days: 30,
@@ -216,25 +216,25 @@ func (t *mailing) report(what string) {
 	for _, to := range t.recipients {
 		count += len(to)
 	}
-	fmt.Fprintf(t.Out, "%s to owners and admins of %s %s.\n", output.Plural(count, "mail", "mails"),
+	fmt.Fprintf(t.Out, "%s to owners and admins of %s %s.\n", output.Plural(count, "email", "emails"),
 		output.Plural(len(t.recipients), "partner", "partners"), what)
 	if earlier := t.addresses - count; earlier > 0 {
-		fmt.Fprintf(t.Out, "%s sent this mail before; --again sends it again.\n", output.Plural(earlier, "address was", "addresses were"))
+		fmt.Fprintf(t.Out, "%s already received this email; use --again to send it again.\n", output.Plural(earlier, "address", "addresses"))
 	}
 	if len(t.noAddress) > 0 {
-		fmt.Fprintf(t.Out, "These partners have no owner or admin, and get no mail: %s.\n", strings.Join(t.noAddress, ", "))
+		fmt.Fprintf(t.Out, "These partners have no owner or admin and receive no email: %s.\n", strings.Join(t.noAddress, ", "))
 	}
 }
 
 type remindV1Cmd struct {
 	database.Flags
-	Partner string `env:"-" help:"Only this partner: its id, UUID or name."`
+	Partner string `env:"-" help:"Only this partner: its ID, UUID or name."`
 	mailFlags
 }
 
 // Help says who gets what.
 func (remindV1Cmd) Help() string {
-	return `Mails the owners and admins of each partner the announced end, the keys that called v1 in the last 30 days with what they called, and what to call instead. Who has moved, as v1 status has it, gets the date alone. An address gets one reminder for an announcement; v1 postpone makes it another one. The links of --dry-run begin with the public URL of the process that sends emails, unless --public-url is given.`
+	return `Emails the owners and admins of each partner: the announced end, the API keys that called v1 in the last 30 days with their calls, and what to call instead. Partners that have moved, according to v1 status, receive only the date. An address receives one reminder per announcement; v1 postpone counts as another announcement. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Run mails all partners, or that of --partner. It fails if no end is announced, or if that changes meanwhile.

@@ -103,7 +103,7 @@ func TestMails(t *testing.T) {
 	if strings.Contains(printed, "pk_other") || strings.Contains(tide, "/v1/") || !strings.Contains(tide, "ends on 24 June 2027") {
 		t.Errorf("who stopped is told\n%s", tide)
 	}
-	if !strings.HasSuffix(printed, "3 mails to owners and admins of 2 partners would be sent.\nThese partners have no owner or admin, and get no mail: Without.\n") {
+	if !strings.HasSuffix(printed, "3 emails to owners and admins of 2 partners would be sent.\nThese partners have no owner or admin and receive no email: Without.\n") {
 		t.Errorf("the dry run ends\n%s", printed)
 	}
 
@@ -114,7 +114,7 @@ func TestMails(t *testing.T) {
 	stored(0)
 	w.tell(mailFlags{}, retire.RemindMail, nothing)
 	stored(3)
-	if out := w.tell(mailFlags{}, retire.RemindMail, nothing); !strings.Contains(out, "0 mails") || !strings.Contains(out, "3 addresses were sent this mail before") {
+	if out := w.tell(mailFlags{}, retire.RemindMail, nothing); !strings.Contains(out, "0 emails") || !strings.Contains(out, "3 addresses already received this email") {
 		t.Errorf("the second time: %s", out)
 	}
 	stored(3)

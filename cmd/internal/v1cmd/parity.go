@@ -15,16 +15,16 @@ import (
 )
 
 type parityCmd struct {
-	Compare compareCmd `cmd:"" default:"withargs" help:"Compare what v1 and v2 say of everything that a key reaches. The default." example:"parity --url https://api.example.com\nparity compare --url https://api.example.com --all"`
-	Replay  replayCmd  `cmd:"" help:"Repeat requests of v1 that callers made, make the equivalent ones of v2, and compare the answers." example:"parity replay requests.txt --url https://api.example.com"`
+	Compare compareCmd `cmd:"" default:"withargs" help:"Compare the responses of v1 and v2 for everything that a key can access. The default." example:"parity --url https://api.example.com\nparity compare --url https://api.example.com --all"`
+	Replay  replayCmd  `cmd:"" help:"Repeat callers' requests to v1, send the equivalent requests to v2, and compare the responses." example:"parity replay requests.txt --url https://api.example.com"`
 }
 
 // parityFlags are the services that are compared, and the form of the report.
 type parityFlags struct {
 	remote.KeyFlag
-	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"The address of the service, without /v1."`
-	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"The address of another service, whose v1 is compared with this one's instead of v2. Its ids are the same (idmap import)."`
-	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"An API key of the other service. Default: the same key."`
+	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service, without /v1."`
+	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"URL of another service whose v1 to compare with this service's v1, instead of comparing v1 with v2. The IDs must be the same (idmap import)."`
+	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"API key of the other service. Default: the same key."`
 	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1's items, or headers, in which the two services may differ."`
 	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`
 }
@@ -32,7 +32,7 @@ type parityFlags struct {
 // Validate rejects a missing key, and --tolerate without --v1-url.
 func (f parityFlags) Validate() error {
 	if len(f.Tolerate) > 0 && f.V1URL == "" {
-		return errors.New("--tolerate is for --v1-url: what v1 and v2 may differ in, the rules of the guide say")
+		return errors.New("--tolerate requires --v1-url; the guide lists the differences allowed between v1 and v2")
 	}
 	return f.ValidateKey()
 }
@@ -65,11 +65,11 @@ func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	}
 	switch n := r.Different(); {
 	case n > 0 && err != nil:
-		return fmt.Errorf("values that differ: %d; and not all was compared: %w", n, err)
+		return fmt.Errorf("differing values: %d; the comparison is incomplete: %w", n, err)
 	case n > 0:
-		return fmt.Errorf("values that differ: %d", n)
+		return fmt.Errorf("differing values: %d", n)
 	case errors.Is(err, context.Canceled):
-		return incomplete{errors.New("stopped before the end; no difference until then")}
+		return incomplete{errors.New("stopped before the end; no differences until then")}
 	case err != nil:
 		return incomplete{err}
 	}
@@ -84,9 +84,9 @@ func (incomplete) ExitCode() int { return 2 }
 
 type compareCmd struct {
 	parityFlags
-	Sample *int   `env:"-" placeholder:"N" xor:"much" help:"Compare at most N objects of a kind and parent, spread evenly. Default: 20."`
+	Sample *int   `env:"-" placeholder:"N" xor:"much" help:"Maximum number of objects to compare per kind and parent, spread evenly. Default: 20."`
 	All    bool   `env:"-" xor:"much" help:"Compare all objects."`
-	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, make a collection, a user and a membership in this client, change and remove them through each version, and compare what both show after each write. CLIENT is its number in v1, or its id or UUID in v2, or its name. The users stay, inactive."`
+	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, create a collection, a user and a membership in this client, change and remove them through each version, and compare what both versions return after each write. CLIENT is its numeric ID in v1, its ID or UUID in v2, or its name. The users remain, inactive."`
 }
 
 // Validate rejects an empty sample, and --writes for two services.
@@ -95,7 +95,7 @@ func (c compareCmd) Validate() error {
 	case c.Sample != nil && *c.Sample < 1:
 		return errors.New("--sample must be at least 1; --all compares everything")
 	case c.Writes != "" && c.V1URL != "":
-		return errors.New("--writes is for one service: leave --v1-url out")
+		return errors.New("--writes compares one service; omit --v1-url")
 	}
 	return c.parityFlags.Validate()
 }
@@ -110,7 +110,7 @@ func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		r, made, err := parity.Writes(ctx, config, client)
 		for _, line := range made {
-			fmt.Fprintln(s.Err, "made", line)
+			fmt.Fprintln(s.Err, "created", line)
 		}
 		return c.report(s, r, err)
 	}
@@ -126,12 +126,12 @@ func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 
 type replayCmd struct {
 	parityFlags
-	File string `arg:"" type:"existingfile" help:"A HAR file, or lines of [GET] /v1/path?query, which one line of jq or awk makes of an access log; - for standard input."`
+	File string `arg:"" type:"existingfile" help:"A HAR file or lines of the form [GET] /v1/path?query, which you can extract from an access log with jq or awk; - for the standard input."`
 }
 
 // Help says what is compared.
 func (replayCmd) Help() string {
-	return `Exit status 0: each line was compared and is equal. 1: some differ. 2: a line cannot be read, is no request of v1 that only reads, or nothing was compared but refusals. Of a HAR file, what is no such request is passed over.`
+	return `Exit status 0: all lines were compared and are equal. 1: some responses differ. 2: a line is invalid or is not a read request to v1, or only error responses were compared. In a HAR file, entries that are not read requests to v1 are skipped.`
 }
 
 // Run repeats the requests of the file and compares the answers.

@@ -16,12 +16,12 @@ import (
 
 type phaseV1Cmd struct {
 	database.Flags
-	Words   []string   `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it, unless --partner, --all or --new is given, and the phase: on (everything is answered), read_only (writes are refused), brownout (refused in the windows of brownouts) or off."`
-	Partner string     `env:"-" xor:"which" help:"All existing keys of this partner: its id, UUID or name."`
+	Words   []string   `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it (omit it with --partner, --all or --new), and the phase: on (all requests work), read_only (writes are rejected), brownout (requests are rejected in the windows of brownouts) or off."`
+	Partner string     `env:"-" xor:"which" help:"All existing keys of this partner: its ID, UUID or name."`
 	All     bool       `env:"-" xor:"which" help:"All existing keys."`
-	New     bool       `env:"-" xor:"which" help:"Keys that are made from now on: on or off. Existing keys stay as they are."`
-	Force   bool       `env:"-" help:"Set --all off although no end is announced."`
-	Until   cli.Moment `env:"-" placeholder:"DATE" help:"When the setting before applies again, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never, and the setting before is forgotten."`
+	New     bool       `env:"-" xor:"which" help:"Keys created from now on: on or off. Existing keys do not change."`
+	Force   bool       `env:"-" help:"Set --all off even though no end is announced."`
+	Until   cli.Moment `env:"-" placeholder:"DATE" help:"Time when the previous setting applies again: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never; the previous setting is deleted."`
 
 	key   string // empty for --partner, --all and --new
 	phase retire.Phase
@@ -29,7 +29,7 @@ type phaseV1Cmd struct {
 
 // Help says how phases follow one another.
 func (phaseV1Cmd) Help() string {
-	return `The phase that was set last applies to a key, whether it was set for the key, its partner or all. Once --until is over, the setting before it applies again, unless that is over too. --partner and --all are for the keys that exist then: a key that is made later begins with on, or with off after --new off, unless keys create has --v1. What is refused is answered 410, with what to call in v2.`
+	return `The most recent setting applies to a key, whether it was made for the key, its partner or all keys. After --until, the previous setting applies again unless it has ended too. --partner and --all affect only keys that exist then. A key created later starts with on or, after --new off, with off unless you create it with keys create --v1. Rejected requests return 410 and name the operation to call in v2.`
 }
 
 // Validate sets key and phase from Words, and rejects flags that do not go with them; kong calls it while parsing.
@@ -45,17 +45,17 @@ func (c *phaseV1Cmd) Validate() (err error) {
 		return err
 	}
 	if c.New && (c.phase != retire.On && c.phase != retire.Off || !c.Until.IsZero()) {
-		return errors.New("--new is on or off, without --until")
+		return errors.New("--new accepts only on or off, without --until")
 	}
 	if c.Force && (!c.All || c.phase != retire.Off) {
-		return errors.New("--force goes with --all off")
+		return errors.New("--force requires --all off")
 	}
 	return nil
 }
 
 // errUnannounced prevents switching v1 off for all keys by mistake.
-var errUnannounced = errors.New("no end of version 1 is announced, and --all off refuses every key everything: " +
-	"partnerapi v1 announce --sunset DATE announces it; --force sets the phase all the same")
+var errUnannounced = errors.New("the end of version 1 is not announced, and --all off rejects all requests of all keys; " +
+	"announce the end with partnerapi v1 announce --sunset DATE, or set the phase anyway with --force")
 
 // Run sets the phase of the selected keys or, with --new, of keys created later. Before an announcement, --all off is
 // refused unless --force is given.
@@ -91,9 +91,9 @@ func (c *phaseV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 // setNewKeys sets the phase of keys created from now on.
 func (c *phaseV1Cmd) setNewKeys(ctx context.Context, r retirement) error {
-	message := "keys that are made from now on have v1."
+	message := "keys created from now on can use v1."
 	if c.phase == retire.Off {
-		message = "keys that are made from now on have no v1, unless keys create has --v1."
+		message = "keys created from now on cannot use v1, unless you create them with keys create --v1."
 	}
 	entry := &domain.AuditEntry{Operation: "v1 phase", Fields: []string{"new_keys"}}
 	return r.change(ctx, entry, func(ctx context.Context) (string, error) {
@@ -122,7 +122,7 @@ func (c *phaseV1Cmd) scope(
 		return scope, "", err
 	}
 	if key.RevokedAt != nil {
-		fmt.Fprintf(r.Err, "%s is revoked: it cannot call anything.\n", key.Prefix)
+		fmt.Fprintf(r.Err, "%s is revoked, so it cannot make any requests.\n", key.Prefix)
 	}
 	scope.Key, entry.Object = key.ID, database.KeyObject(key.Prefix)
 	return scope, key.Prefix + " (" + key.Name + ")", nil
@@ -132,18 +132,18 @@ func (c *phaseV1Cmd) scope(
 // for a partner's keys leaves new keys with v1; brownout has no effect while no brownout is scheduled.
 func (c *phaseV1Cmd) printHints(r retirement) {
 	if r.state.EndedAt != nil { // v1 had ended before the change, and SetPhase then allows only --all on
-		fmt.Fprint(r.Out, "The end of version 1 is taken back.")
+		fmt.Fprint(r.Out, "The end of version 1 is undone.")
 		if !c.Until.IsZero() {
-			fmt.Fprintf(r.Out, " From %s on all keys are off again, and partnerapi v1 end ends it.", retire.FormatTime(c.Until.Time))
+			fmt.Fprintf(r.Out, " From %s on, all keys are off again; to end it then, run partnerapi v1 end.", retire.FormatTime(c.Until.Time))
 		}
 		fmt.Fprintln(r.Out)
 	}
 	if c.key == "" && c.phase == retire.Off && !r.state.NewKeysOff {
-		fmt.Fprintln(r.Out, "Keys that are made from now on have v1: partnerapi v1 phase --new off has them made without.")
+		fmt.Fprintln(r.Out, "Keys created from now on can still use v1. To change that, run partnerapi v1 phase --new off.")
 	}
 	isAhead := func(w retire.Window) bool { return w.Ends().After(r.db.Now()) }
 	if c.phase == retire.Brownout && !slices.ContainsFunc(r.state.Windows, isAhead) {
-		fmt.Fprintln(r.Out, "No brownout is scheduled, so nothing is refused: partnerapi v1 brownout add schedules one.")
+		fmt.Fprintln(r.Out, "No brownout is scheduled, so no requests are rejected. To schedule one, run partnerapi v1 brownout add.")
 	}
 }
 
@@ -154,7 +154,7 @@ func findKey(keys []db.Key, prefix string) (db.Key, error) {
 			return k, nil
 		}
 	}
-	return db.Key{}, fmt.Errorf("there is no key with the prefix %q: give it whole, as the command keys list shows it", prefix)
+	return db.Key{}, fmt.Errorf("there is no key with the prefix %q; give the whole prefix, as keys list shows it", prefix)
 }
 
 // findKeyByPrefix returns the key with the prefix start or, without one, the only key with a prefix that begins with
@@ -175,7 +175,7 @@ func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return key, fmt.Errorf("%d keys begin with %q: give the whole prefix, as the command keys list shows it",
+		return key, fmt.Errorf("%d keys begin with %q; give the whole prefix, as keys list shows it",
 			len(found), start)
 	}
 	return key, err

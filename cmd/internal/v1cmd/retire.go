@@ -17,13 +17,13 @@ import (
 
 // v1Cmd has the commands with which an operator retires version 1 (decisions 11).
 type v1Cmd struct {
-	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, who still calls it, and who has moved to v2." example:"v1 status --days 7\nv1 status --html status.html"`
-	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1: from then on every answer of v1 says when it is." example:"v1 announce --sunset 2028-06-30"`
-	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later day." example:"v1 postpone --sunset 2028-12-31"`
-	Remind   remindV1Cmd   `cmd:"" help:"Mail the owners and admins of partners the announced end, and which of their keys still call v1." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
-	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts stay." example:"v1 cancel"`
-	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys, or all." example:"v1 phase pk_1cY4nTq8Zb read_only\nv1 phase --partner 'Northlight MSP' on"`
-	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 does not answer the keys in phase brownout."`
+	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, which keys still call it, and which have moved to v2." example:"v1 status --days 7\nv1 status --html status.html"`
+	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1. From then on, every response of v1 contains the date." example:"v1 announce --sunset 2028-06-30"`
+	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later date." example:"v1 postpone --sunset 2028-12-31"`
+	Remind   remindV1Cmd   `cmd:"" help:"Email partners' owners and admins the announced end and the keys that still call v1." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
+	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts remain." example:"v1 cancel"`
+	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys or all keys." example:"v1 phase pk_1cY4nTq8Zb read_only\nv1 phase --partner 'Northlight MSP' on"`
+	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 rejects requests with keys in phase brownout."`
 	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it." example:"v1 end"`
 }
 
@@ -68,20 +68,20 @@ func (r retirement) change(
 }
 
 // errNoSunset is the error of a missing --sunset. Validate returns it before kong reports the flag as missing.
-var errNoSunset = errors.New("say with --sunset DATE when version 1 ends, such as --sunset 2028-01-31")
+var errNoSunset = errors.New("set --sunset DATE to the end of version 1, such as --sunset 2028-01-31")
 
 type announceV1Cmd struct {
 	database.Flags
-	Sunset    cli.Moment `required:"" env:"-" placeholder:"DATE" help:"When v1 ends, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z: at least twelve months after the announcement."`
-	Announced cli.Moment `env:"-" placeholder:"DATE" help:"When the end was announced, in the same form; it may be in the past. Default: today (UTC)."`
+	Sunset    cli.Moment `required:"" env:"-" placeholder:"DATE" help:"End of v1, at least twelve months after the announcement: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+	Announced cli.Moment `env:"-" placeholder:"DATE" help:"Time of the announcement in the same format, which may be in the past. Default: today (UTC)."`
 
-	NoMail bool `env:"-" xor:"mails" help:"Send no mails to the owners and admins of partners."`
+	NoMail bool `env:"-" xor:"mails" help:"Send no emails to partners' owners and admins."`
 	mailFlags
 }
 
 // Help says who gets what.
 func (announceV1Cmd) Help() string {
-	return `Mails the owners and admins of each partner, as v1 remind does. With --again an announcement that stands is mailed again. The links of --dry-run begin with the public URL of the process that sends emails, unless --public-url is given.`
+	return `Emails the owners and admins of each partner, as v1 remind does. With --again, emails the current announcement again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Validate rejects an absent sunset.
@@ -104,7 +104,7 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		record, old := r.Announce, r.state.Announcement
 		stands := old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced))
 		if c.Again && stands { // mail it again; LockAnnouncement records nothing
-			a, record, message = *old, r.LockAnnouncement, "announced before, on %s: version 1 ends on %s."
+			a, record, message = *old, r.LockAnnouncement, "already announced on %s: version 1 ends on %s."
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
 		err := c.mailChange(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
@@ -118,8 +118,8 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if len(missing) > 0 {
-			fmt.Fprintf(s.Out, "%d operations have no successor in release %s of version 2, which is served: %s.\n"+
-				"Serve a later one (serve --release), else version 1 cannot be ended.\n", len(missing), r.state.Release,
+			fmt.Fprintf(s.Out, "%d operations have no successor in release %s of version 2, which the service serves: %s.\n"+
+				"Serve a later release (serve --release); otherwise version 1 cannot end.\n", len(missing), r.state.Release,
 				strings.Join(missing, ", "))
 		}
 		later, err := laterFields(r.state)
@@ -127,10 +127,10 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if len(later) > 0 {
-			fmt.Fprintf(s.Out, "Fields that release %s of version 2, which is served, does not have: %s.\n"+
-				"Serve a later one (serve --release), else callers who need them cannot move.\n", r.state.Release, strings.Join(later, "; "))
+			fmt.Fprintf(s.Out, "Fields missing from release %s of version 2, which the service serves: %s.\n"+
+				"Serve a later release (serve --release); otherwise callers that need these fields cannot move.\n", r.state.Release, strings.Join(later, "; "))
 		}
-		fmt.Fprintln(s.Out, "Next: partnerapi v1 phase sets keys to read_only or brownout, and partnerapi v1 end ends it.")
+		fmt.Fprintln(s.Out, "Next: set keys to read_only or brownout with partnerapi v1 phase, and end version 1 with partnerapi v1 end.")
 		return nil
 	})
 }
@@ -175,7 +175,7 @@ func servedRelease(state *retire.State) (served op.Release, err error) {
 		return 0, nil
 	}
 	if err := served.UnmarshalText([]byte(state.Release)); err != nil {
-		return 0, fmt.Errorf("the service serves release %s of version 2, which this program does not know: use its own: %w",
+		return 0, fmt.Errorf("the service serves release %s of version 2, which this program does not know; use the service's own program: %w",
 			state.Release, err)
 	}
 	return served, nil
@@ -183,15 +183,15 @@ func servedRelease(state *retire.State) (served op.Release, err error) {
 
 type postponeV1Cmd struct {
 	database.Flags
-	Sunset cli.Moment `required:"" env:"-" placeholder:"LATER" help:"When v1 ends now, as 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+	Sunset cli.Moment `required:"" env:"-" placeholder:"LATER" help:"The new end of v1: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
 
-	NoMail bool `env:"-" xor:"mails" help:"Send no mails to the owners and admins of partners."`
+	NoMail bool `env:"-" xor:"mails" help:"Send no emails to partners' owners and admins."`
 	mailFlags
 }
 
 // Help says who gets what.
 func (postponeV1Cmd) Help() string {
-	return `Mails the owners and admins of each partner, as v1 remind does. With --again the day that stands is mailed again. The links of --dry-run begin with the public URL of the process that sends emails, unless --public-url is given.`
+	return `Emails the owners and admins of each partner, as v1 remind does. With --again, emails the current date again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Validate rejects an absent sunset.
@@ -215,7 +215,7 @@ func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 				return fmt.Sprintf("version 1 ends on %s, as before.", retire.FormatTime(c.Sunset.Time)), r.LockAnnouncement(ctx, a)
 			}
 			previous, err := r.Postpone(ctx, c.Sunset.Time)
-			return fmt.Sprintf("version 1 ends on %s, not on %s.", retire.FormatTime(c.Sunset.Time), retire.FormatTime(previous)), err
+			return fmt.Sprintf("version 1 ends on %s instead of %s.", retire.FormatTime(c.Sunset.Time), retire.FormatTime(previous)), err
 		})
 	})
 }
@@ -228,11 +228,11 @@ func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		entry := &domain.AuditEntry{Operation: "v1 cancel", Fields: []string{"sunset"}}
 		err := r.change(ctx, entry, func(ctx context.Context) (string, error) {
 			a, err := r.Cancel(ctx)
-			return fmt.Sprintf("the announcement of %s that version 1 ends on %s is taken back.", retire.FormatTime(a.Announced),
+			return fmt.Sprintf("withdrew the announcement of %s that version 1 ends on %s.", retire.FormatTime(a.Announced),
 				retire.FormatTime(a.Sunset)), err
 		})
 		if err == nil {
-			_, err = fmt.Fprintln(s.Out, "Phases and brownouts stay: partnerapi v1 phase --all on takes those back.")
+			_, err = fmt.Fprintln(s.Out, "Phases and brownouts remain. To undo them, run partnerapi v1 phase --all on.")
 		}
 		return err
 	})
@@ -240,13 +240,13 @@ func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 type endV1Cmd struct {
 	database.Flags
-	Force  bool `env:"-" help:"End it although keys called it in the last 30 days."`
-	DryRun bool `env:"-" help:"Print the checklist, and change nothing. The exit status is the one that the command would have."`
+	Force  bool `env:"-" help:"End v1 even though keys called it in the last 30 days."`
+	DryRun bool `env:"-" help:"Change nothing: print the checklist. The exit status is the same as without the flag."`
 }
 
 // Help lists the preconditions.
 func (endV1Cmd) Help() string {
-	return `Refused before the sunset, less than twelve months after the announcement, while an operation has no successor in the release of v2 that is served, and while keys still call v1: each is named, with the command to run. --dry-run prints these conditions, met or not, and the partners that were never notified. partnerapi v1 phase --all on reverts the end.`
+	return `Fails before the sunset, within twelve months of the announcement, if an operation has no successor in the release of v2 that the service serves, and if keys still call v1. It prints each reason with the command to run. --dry-run prints these conditions, met or not, and the partners that were never notified. To undo the end, run partnerapi v1 phase --all on.`
 }
 
 // Run ends v1. It fails without a sunset or before it, in the twelve months after the announcement, while an operation
@@ -263,21 +263,21 @@ func (c endV1Cmd) Run(ctx context.Context, s cli.Env) error {
 			return c.tryOut(r, e)
 		}
 		err = r.change(ctx, &domain.AuditEntry{Operation: "v1 end"}, func(ctx context.Context) (string, error) {
-			return "version 1 has ended: every key is answered 410.", r.End(ctx, e)
+			return "version 1 has ended: requests with any key return 410.", r.End(ctx, e)
 		})
 		if err != nil {
 			return err
 		}
 		for _, call := range e.Calls {
-			fmt.Fprintln(s.Err, "ended although it is called:", call)
+			fmt.Fprintln(s.Err, "still called:", call)
 		}
-		_, err = fmt.Fprintln(s.Out, "partnerapi v1 phase --all on takes that back.")
+		_, err = fmt.Fprintln(s.Out, "To undo the end, run partnerapi v1 phase --all on.")
 		return err
 	})
 }
 
 // errCannotEnd is the error of a dry run whose checklist says why.
-var errCannotEnd = errors.New("version 1 cannot end: correct the conditions that are marked fail")
+var errCannotEnd = errors.New("version 1 cannot end; see the conditions marked fail")
 
 // tryOut prints the checklist, and returns an error if v1 cannot end.
 func (c endV1Cmd) tryOut(r retirement, e retire.EndRequest) error {
@@ -292,6 +292,6 @@ func (c endV1Cmd) tryOut(r retirement, e retire.EndRequest) error {
 	if c.Force {
 		end += " --force"
 	}
-	_, err := fmt.Fprintln(r.Out, "\nVersion 1 can end: run "+end)
+	_, err := fmt.Fprintln(r.Out, "\nVersion 1 can end. Run "+end)
 	return err
 }

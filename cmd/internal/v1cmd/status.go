@@ -24,48 +24,48 @@ import (
 // StatusCmd is the command v1 status, which shows who still calls version 1.
 type StatusCmd struct {
 	database.Flags
-	Key        string `env:"-" placeholder:"PREFIX" help:"Only this key, by the prefix that keys list shows."`
-	Days       int    `env:"-" default:"30" help:"How many days of calls and user agents to show, including today (UTC): 1 to 400."`
-	Operations bool   `env:"-" xor:"form" help:"Also show each operation of each key, with its successor and user agents, and all emails. The tables are wider than a terminal."`
-	JSON       bool   `name:"json" env:"-" xor:"form" help:"Print JSON: per key also the items of GET /v1/usage."`
-	HTML       string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"Write an HTML page with charts by day, in one file."`
+	Key        string `env:"-" placeholder:"PREFIX" help:"Only this key: its prefix, as keys list shows it."`
+	Days       int    `env:"-" default:"30" help:"Number of days of calls and user agents to show, including today (UTC): 1 to 400."`
+	Operations bool   `env:"-" xor:"form" help:"Also show each key's operations, with their successors and user agents, and all emails. The tables are wider than a terminal."`
+	JSON       bool   `name:"json" env:"-" xor:"form" help:"Print JSON, which also contains the items of GET /v1/usage for each key."`
+	HTML       string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"A file to write instead: one HTML page with charts by day."`
 }
 
 // Help says what the verdicts mean.
 func (StatusCmd) Help() string {
 	return `Shows when v1 ends, whether it can, and which keys still have to move to v2, in lines of at most 80 characters. With
---operations, it shows all keys and their operations. What services counted in the last 10 seconds is not in it yet.
+--operations, it shows all keys and their operations. It does not include calls of the last 10 seconds.
 
 Each operation that a key called in the last 400 days has a verdict:
 
   moved      its successor in v2 was called after the last call of v1, and that was at least 7 days ago
-  half-way   its successor was called, but v1 was too, in the last 7 days or after it
+  half-way   its successor was called, but v1 was also called, in the last 7 days or after the successor
   not begun  its successor was never called with this key
-  stopped    v1 was not called for 30 days, and its successor not since then: nothing shows that the caller moved
+  stopped    v1 was not called for 30 days, nor its successor since then: nothing shows that the caller moved
 
-A call of v1 counts whatever it was answered, 410 included; a call of v2 only if it did not fail. A key has moved when it
-moved from every operation that it has not stopped calling, has not begun when it has with none of them, and is half-way
+A call of v1 counts whatever its response, even 410; a call of v2 counts only if it did not fail. A key has moved if it
+moved from every operation that it has not stopped calling, has not begun if it began with none of them, and is half-way
 otherwise. A caller that moves with another key shows as stopped under its old one.
 
-Calls of partnerapi parity, which compares both versions, are listed apart. They count for no verdict and no other number
-here, nor for v1 remind, v1 announce and v1 end. A key's last use (keys list) includes them.
+Calls by partnerapi parity, which compares both versions, are listed separately. They count for no verdict and no other
+number here, nor for v1 remind, v1 announce and v1 end. A key's last use (keys list) includes them.
 
-A rehearsal is v1 switched off for a key for some minutes by its own wish (POST /v1/rehearsal). It is no call of v1; what
-v1 answers 410 in it is one.
+In a rehearsal, a caller has v1 switched off for its key for some minutes (POST /v1/rehearsal). This request does not
+count as a call of v1; requests that return 410 during the rehearsal do.
 
-Without --key, it begins with a checklist of the conditions that v1 end requires: ok is met, fail is not, and warn prevents nothing. Each has the
-command to run. v1 end --dry-run prints it too, with all details.
+Without --key, it begins with a checklist of the conditions that v1 end requires: ok is met, fail is not met, and warn
+does not prevent the end. Each has the command to run. v1 end --dry-run prints it too, with all details.
 
 The forecast is a straight line through the calls of the last two to four whole weeks before today.
 
-When v1 was ended, the command says from when on it can be deleted: 30 days after the end, or after the last call, where
-one came since then.`
+After the end of v1, the command shows when you can delete v1: 30 days after the end or after the last call, whichever
+is later.`
 }
 
 // Validate refuses days that are not kept.
 func (c StatusCmd) Validate() error {
 	if c.Days < 1 || c.Days > usage.Days {
-		return fmt.Errorf("--days: %d is not from 1 to %d", c.Days, usage.Days)
+		return fmt.Errorf("--days must be between 1 and %[2]d: %[1]d", c.Days, usage.Days)
 	}
 	return nil
 }
@@ -342,11 +342,11 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 	var first string
 	switch {
 	case state.EndedAt != nil:
-		first = fmt.Sprintf("v1 was ended on %s: it answers 410.", FormatDay(*state.EndedAt))
+		first = fmt.Sprintf("v1 ended on %s: its requests return 410.", FormatDay(*state.EndedAt))
 	case state.Announcement == nil:
-		first = "The end of v1 is not announced: the command v1 announce does that."
+		first = "The end of v1 is not announced. To announce it, run partnerapi v1 announce."
 	case left < 0:
-		first = fmt.Sprintf("The sunset of v1 was on %s, %s ago: the command v1 end switches it off.", FormatDay(a.Sunset),
+		first = fmt.Sprintf("The sunset of v1 was on %s, %s ago. To switch v1 off, run partnerapi v1 end.", FormatDay(a.Sunset),
 			output.Plural(-left, "day", "days"))
 	default:
 		first = fmt.Sprintf("The sunset of v1 is on %s, in %s.", FormatDay(a.Sunset), output.Plural(left, "day", "days"))
@@ -385,15 +385,15 @@ func (st *Status) addHeading(state *retire.State, last time.Time) {
 // describeNewKeys returns a sentence on whether new keys have v1, and how to change it.
 func describeNewKeys(phase retire.Phase) string {
 	if phase == retire.Off {
-		return "New keys have no v1, unless keys create has --v1: the command v1 phase --new on changes that."
+		return "New keys cannot use v1, unless you create them with --v1. To change that, run partnerapi v1 phase --new on."
 	}
-	return "New keys have v1: the command v1 phase --new off changes that."
+	return "New keys can use v1. To change that, run partnerapi v1 phase --new off."
 }
 
 // describeDeletion sets DeletableAt to usage.Silent after the end of v1 or, if v1 was called later, after the last
 // call. It returns a sentence that says when v1 can be deleted or, if that time has come, how.
 func (st *Status) describeDeletion(ended, last time.Time) string {
-	since := "nobody called it since then"
+	since := "no one has called it since then"
 	if last.After(ended) {
 		since = "its last call was on " + FormatDay(last)
 		ended = last // usage.Silent counts from there
@@ -401,11 +401,11 @@ func (st *Status) describeDeletion(ended, last time.Time) string {
 	at := ended.Add(usage.Silent)
 	st.DeletableAt = domain.MaybeAt(domain.OrNil(at))
 	if st.Now.Time.Before(at) {
-		return fmt.Sprintf("It can be deleted from %s on, unless it is called before; %s.", FormatDay(at), since)
+		return fmt.Sprintf("It can be deleted from %s on, unless it is called before then; %s.", FormatDay(at), since)
 	}
-	return "It can be deleted, as " + since + ": run make remove-v1 in the sources (it deletes what OF_V1 in the Makefile lists, takes " +
-		"the lines that name v1cmd out of cmd/partnerapi/main.go, and adds idmap/drop.sql as the next migration; make without-v1 proves that the rest stands) and make build, then " +
-		"partnerapi migrate, and replace the processes, as in any upgrade."
+	return "It can be deleted, as " + since + ". In the sources, run make remove-v1 (it deletes what OF_V1 in the Makefile lists, removes " +
+		"the lines that name v1cmd from cmd/partnerapi/main.go, and adds idmap/drop.sql as the next migration; make without-v1 verifies that everything else still works) and make build. Then run " +
+		"partnerapi migrate and replace the processes, as in any upgrade."
 }
 
 // WriteJSON writes the status as JSON, with the API's encoder, as its items are those of GET /v1/usage.

@@ -60,7 +60,7 @@ func (st *Status) Remaining() []string {
 	case left == 1:
 		unit = "day left"
 	case left < 0:
-		unit = "days past its sunset"
+		unit = "days past the sunset"
 	}
 	return []string{fmt.Sprint(max(left, -left)), unit}
 }

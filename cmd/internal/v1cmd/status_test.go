@@ -194,7 +194,7 @@ func TestStatusOfParity(t *testing.T) {
 	w.announce()
 
 	holds(t, w.table(StatusCmd{Operations: true}), "In the last 30 days: 5 calls of v1 by 1 key, of which 0 failed.\n",
-		"\nCalls of v1 by partnerapi parity, which compares both versions; they are counted nowhere else:\n"+
+		"\nCalls of v1 by partnerapi parity, which compares both versions; they are not counted above:\n"+
 			"KEY       NAME      PARTNER    LAST CALL          CALLS  FAILED\npk_other  pk_other  Tidewater  2026-06-14 09:00Z     60       8\n")
 	holds(t, w.json(StatusCmd{}), `"parity":[{"key":"pk_other","name":"pk_other","partner":"Tidewater","live":true,`+
 		`"last_at":"2026-06-14T09:00:00.000000Z","calls":60,"failures":8,"items":[{"day":"2026-06-14","operation":"GET /v1/partner","calls":30,`,
@@ -220,10 +220,10 @@ func TestStatusOfParity(t *testing.T) {
 
 // statusHead is the beginning of the status of the scene.
 const statusHead = `The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.
-New keys have v1: the command v1 phase --new off changes that.
+New keys can use v1. To change that, run partnerapi v1 phase --new off.
 In the last 30 days: 43,461 calls of v1 by 3 keys, of which 900 failed.
-At the pace of the last 4 weeks, the last call comes around 2026-10-20, 247 days
-before the sunset.
+At the rate of the last 4 weeks, the last call will be around 2026-10-20, 247
+days before the sunset.
 
 Can v1 end? Not yet: 3 conditions are not met.
 `
@@ -234,7 +234,7 @@ Keys that still have to move:
 KEY          NAME         PARTNER     LAST CALL    CALLS  VERDICT
 pk_readonly  pk_readonly  Northlight  2026-06-15     840  not begun
 pk_all       pk_all       Northlight  2026-06-15  42,600  half-way
-2 other keys have moved, stopped or ended: --operations lists all.
+2 other keys have moved, stopped or ended; --operations lists all.
 `
 
 // statusOperations is the end of the status of the scene with all operations.
@@ -259,12 +259,12 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const notAnnounced = "fail  the end of version 1 is not announced\n      → partnerapi v1 announce --sunset 2027-06-15\n"
-	if got := w.table(StatusCmd{}); got != "The end of v1 is not announced: the command v1 announce does that.\n"+
-		"New keys have v1: the command v1 phase --new off changes that.\n"+
+	if got := w.table(StatusCmd{}); got != "The end of v1 is not announced. To announce it, run partnerapi v1 announce.\n"+
+		"New keys can use v1. To change that, run partnerapi v1 phase --new off.\n"+
 		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\nv1 was not called in the last 4 weeks.\n\n"+
 		"Can v1 end? Not yet: 2 conditions are not met.\n"+notAnnounced+notAnnounced+
-		"ok    no key called it in the last 30 days\nok    no release of version 2 was served yet\n"+
-		"warn  2 partners were never notified of its end\n        Northlight (no owner or admin)\n        Tidewater (no owner or admin)\n"+
+		"ok    no key called version 1 in the last 30 days\nok    no release of version 2 has been served yet\n"+
+		"warn  2 partners were never notified of the end\n        Northlight (no owner or admin)\n        Tidewater (no owner or admin)\n"+
 		"      → partnerapi v1 announce --sunset 2027-06-15\n\nNo key called v1 in the last 400 days.\n" {
 		t.Errorf("at first:\n%s", got)
 	}
@@ -284,7 +284,7 @@ func TestStatus(t *testing.T) {
 	if strings.Contains(one, "pk_all") {
 		t.Errorf("of one key:\n%s", one)
 	}
-	holds(t, one, "21 calls of v1 by 1 key", "No key has to move.\n1 other key has moved")
+	holds(t, one, "21 calls of v1 by 1 key", "No keys have to move.\n1 other key has moved")
 	holds(t, w.table(StatusCmd{Key: "pk_subset", Operations: true}), "night-job")
 
 	holds(t, w.json(StatusCmd{Days: 3}),
@@ -295,7 +295,7 @@ func TestStatus(t *testing.T) {
 	holds(t, w.page(StatusCmd{Days: 5}),
 		"<strong>374</strong> days left", "&lt;script&gt;alert", "pk_readonly", "not begun", "<td class=\"num\">6,000</td>",
 		// The days and the lines of the chart, of which today's part is apart, and an operation beside its successor.
-		`from 2026-06-11 to 2026-06-15: 6,200 of v1, today so far 1,240; 5,177 of its successors`,
+		`from 2026-06-11 to 2026-06-15: 6,200 of v1, 1,240 today so far; 5,177 of its successors`,
 		`<polyline class="calls" points="64.0,`, `<polyline class="calls today" points="`, `<polyline class="successors today" points="`,
 		`<line class="event"`, ">now</text>",
 		`<code>GET /v1/clients</code><br><code class="next">GET /v2/clients</code>`)
@@ -354,7 +354,7 @@ func TestStatusUntilTheEnd(t *testing.T) {
 		{0, "The sunset of v1 is on 2027-06-24, in 374 days. It was announced on 2026-06-05.", "<strong>374</strong> days left"},
 		{373, "is on 2027-06-24, in 1 day.", "<strong>1</strong> day left"},
 		{1, "is on 2027-06-24, in 0 days.", "<strong>0</strong> days left"},
-		{3, "The sunset of v1 was on 2027-06-24, 3 days ago: the command v1 end", "<strong>3</strong> days past its sunset"},
+		{3, "The sunset of v1 was on 2027-06-24, 3 days ago. To switch v1 off, run partnerapi v1 end.", "<strong>3</strong> days past the sunset"},
 	} {
 		w.Clock.Advance(time.Duration(step.days) * 24 * time.Hour)
 		holds(t, w.text(StatusCmd{}), step.table)
@@ -371,15 +371,15 @@ func TestStatusUntilTheEnd(t *testing.T) {
 	if st := w.read(StatusCmd{}); len(st.Checklist) != 0 || st.LastCall != nil {
 		t.Errorf("got %+v, want no checklist and no forecast after the end", st)
 	}
-	holds(t, w.text(StatusCmd{Operations: true}), "v1 was ended on 2026-05-26", " off ",
-		"It can be deleted from 2026-06-25 on, unless it is called before; nobody called it since then.")
+	holds(t, w.text(StatusCmd{Operations: true}), "v1 ended on 2026-05-26", " off ",
+		"It can be deleted from 2026-06-25 on, unless it is called before then;  no one has called it since then.")
 	w.called("pk_all", "GET /v1/clients", 5, 5, 1, 1)
-	holds(t, w.text(StatusCmd{}), "It can be deleted from 2026-07-10 on, unless it is called before; its last call was on 2026-06-10.")
+	holds(t, w.text(StatusCmd{}), "It can be deleted from 2026-07-10 on, unless it is called before then;  its last call was on 2026-06-10.")
 	if at := w.read(StatusCmd{Key: "pk_other"}).DeletableAt; at == nil || FormatDay(at.Time) != "2026-07-10" {
 		t.Errorf("can be deleted at %v", at)
 	}
 	w.Clock.Advance(40 * 24 * time.Hour)
-	holds(t, w.text(StatusCmd{}), "It can be deleted, as nobody called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
+	holds(t, w.text(StatusCmd{}), "It can be deleted, as no one has called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
 	w.page(StatusCmd{})
 }
 
@@ -451,7 +451,7 @@ Phases and brownouts:
 WHAT             KEYS                          410  WHEN
 phase brownout   all keys                        -  since 2026-06-15 12:00Z
 phase read_only  keys of Northlight             12  from 2026-06-15 12:00Z until 2026-06-24 12:00Z
-brownout 1       all keys in phase brownout  1,240  1h0m0s from 2026-06-17T12:00:00Z, every 48h0m0s, 4 times, the last to 2026-06-23T13:00:00Z
+brownout 1       all keys in phase brownout  1,240  1h0m0s from 2026-06-17T12:00:00Z, every 48h0m0s, 4 times, the last until 2026-06-23T13:00:00Z
 brownout 2       pk_all                          0  1h0m0s from 2027-06-15T12:00:00Z
 `)
 	holds(t, w.table(StatusCmd{}), `

@@ -75,10 +75,10 @@ func (t statusText) keysToMove() error {
 		return []any{k.Shown, k.Label, cmp.Or(k.PartnerName, "-"), FormatDay(k.LastAt.Time), k.Calls, k.Verdict}
 	})
 	if len(list) == 0 {
-		_, err = fmt.Fprintln(t.out, "No key has to move.")
+		_, err = fmt.Fprintln(t.out, "No keys have to move.")
 	}
 	if others := len(t.Keys) - len(list); others > 0 && err == nil {
-		_, err = fmt.Fprintf(t.out, "%s moved, stopped or ended: --operations lists all.\n",
+		_, err = fmt.Fprintf(t.out, "%s moved, stopped or ended; --operations lists all.\n",
 			output.Plural(others, "other key has", "other keys have"))
 	}
 	return err
@@ -139,7 +139,7 @@ func (t statusText) timeline() error {
 
 // parity prints the keys with which parity called v1, if there are any.
 func (t statusText) parity() error {
-	heading := output.Wrap("Calls of v1 by partnerapi parity, which compares both versions; they are counted nowhere else:", cmp.Or(t.width, 1<<30), 0)
+	heading := output.Wrap("Calls of v1 by partnerapi parity, which compares both versions; they are not counted above:", cmp.Or(t.width, 1<<30), 0)
 	columns := []any{"KEY", "NAME", "PARTNER", "LAST CALL", "CALLS", "FAILED"}
 	return section(t, "\n"+heading, t.Parity, columns, []int{1, 2}, func(p parityStatus) []any {
 		return []any{cmp.Or(p.Prefix, "-"), p.Name, cmp.Or(p.PartnerName, "-"), output.FormatTime(&p.LastAt.Time), p.Calls, p.Failures}
@@ -183,7 +183,7 @@ func (t statusText) mails() error {
 		return []any{m.Kind, m.PartnerName, m.To, output.FormatTime(&m.CreatedAt.Time), m.State()}
 	})
 	if more := len(t.Mails) - maxMailRows; more > 0 && err == nil {
-		_, err = fmt.Fprintf(t.out, "%d older emails: --json lists all.\n", more)
+		_, err = fmt.Fprintf(t.out, "%d older emails; --json lists all.\n", more)
 	}
 	return err
 }
