@@ -18,9 +18,9 @@ func ParseCell(code string, count int) (Cell, error) {
 	case count < 1 || count > maxCells:
 		return Cell{}, fmt.Errorf("%d is not between 1 and %d", count, maxCells)
 	case !ok || len(code) != 2:
-		return Cell{}, fmt.Errorf("%q is not two of 0-9, A-Z, a-z", code)
+		return Cell{}, fmt.Errorf("%q is not two characters of 0-9, A-Z and a-z", code)
 	case number >= count:
-		return Cell{}, fmt.Errorf("%q is none of %d cells, whose codes are 00 to %s", code, count, Cell{Number: count - 1}.Code())
+		return Cell{}, fmt.Errorf("%q is not one of the %d cells, whose codes are 00 to %s", code, count, Cell{Number: count - 1}.Code())
 	}
 	return Cell{number, count}, nil
 }

@@ -104,9 +104,9 @@ func (r *Redis) use(ctx context.Context, fn func(redis.Conn) error) {
 	switch {
 	case err == nil || errors.Is(err, redis.ErrNil):
 		if r.failed.CompareAndSwap(true, false) {
-			r.log.InfoContext(ctx, "checkpoints can be reached again")
+			r.log.InfoContext(ctx, "checkpoints are available again")
 		}
 	case r.failed.CompareAndSwap(false, true):
-		r.log.WarnContext(ctx, "checkpoints cannot be reached; walks count rows", "error", err)
+		r.log.WarnContext(ctx, "checkpoints are unavailable; pages skip rows by offset", "error", err)
 	}
 }

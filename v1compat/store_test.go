@@ -263,7 +263,7 @@ func TestRedisDown(t *testing.T) {
 	if got := fmt.Sprint(s.list(path+"?limit=3&offset=3", tenant.Key).texts("id")); got != fmt.Sprint(ids[4:7]) {
 		t.Errorf("by position: %s", got)
 	}
-	if !strings.Contains(log.String(), "checkpoints cannot be reached") {
+	if !strings.Contains(log.String(), "checkpoints are unavailable") {
 		t.Errorf("log: %s", &log)
 	}
 }

@@ -42,7 +42,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"work", "--public-url=https://example.com", "--smtp-url=smtp://someone:ses%ame@mail.example.com"}, "--smtp-url"},
 		{[]string{"serve", "--encryption-key=sesame"}, "--encryption-key"},
 		{[]string{"serve", "--webhook-ca=main_test.go"}, "no certificate"},
-		{[]string{"serve", "--report-store=s3://"}, "names no bucket"},
+		{[]string{"serve", "--report-store=s3://"}, "contains no bucket"},
 		{[]string{"work", "--report-store=s3://"}, "--report-store"},
 		{[]string{"work", "--encryption-key=file:/nowhere/key"}, "/nowhere/key"},
 		{[]string{"encryption-key", "rotate", "--old=file:/nowhere/key"}, "--old goes with --encryption-key"},

@@ -270,7 +270,7 @@ func (f *failover) check() {
 // checkReplica wants the standby to be read, whichever server that is.
 func (f *failover) checkReplica() {
 	f.t.Helper()
-	await(f.t, "the standby is read", func() bool {
+	await(f.t, "the standby is in use", func() bool {
 		_, text := read(f.t, f.work.address+"/metrics")
 		return strings.Contains(text, "\npartnerapi_replica_used 1\n")
 	}, f.work.logs)

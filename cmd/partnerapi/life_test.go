@@ -34,7 +34,7 @@ func TestLifeOfADemonstration(t *testing.T) {
 	}
 
 	killServer(t, dir)
-	if first.logs.await(regexp.MustCompile("PostgreSQL was started again"), first.ended) == nil {
+	if first.logs.await(regexp.MustCompile("PostgreSQL was restarted"), first.ended) == nil {
 		t.Fatalf("it was not started again:\n%s", first.logs)
 	}
 	if postmaster(t, dir) == pid {

@@ -53,7 +53,7 @@ func TestMoveBehindRouter(t *testing.T) {
 	c.killed(0, "LOCK TABLE moved_keys IN SHARE MODE", waitsFor("moved_keys"))
 	c.status(0, "writes are rejected until you run move again")
 	c.status(1, "came from cell 00 and is served here")
-	c.run("move", "cancel").wantExit(1, "the new cell serves the partner already")
+	c.run("move", "cancel").wantExit(1, "the new cell already serves the partner")
 	c.exec(0, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN moves'")
 	said := c.run("move").wantExit(0, "cell 01 now serves the partner")
 	for asked := true; asked; asked = c.direct[0].do("GET", "/v2/clients", c.key, nil).status == http.StatusOK { // it hears of it late
@@ -223,7 +223,7 @@ func (c *twoCells) catalogues() {
 	t.Helper()
 	dry := append(c.args("move"), "--dry-run")
 	template := c.text(0, "SELECT id::text FROM phishing_templates WHERE name = 'Parcel'")
-	refused(t, 1, dry, "lacks 1 of the catalogue", template, "each a breach: ")
+	refused(t, 1, dry, "lacks objects that the partner uses (1, each a", template, "each a breach): ")
 	must(t, "catalogue", "import", c.flags[1], secretFile(t, []byte(must(t, "catalogue", "export", c.flags[0]))))
 	if said := must(t, dry...); !strings.Contains(said, "nothing prevents the move") {
 		t.Errorf("the dry run says %s", said)
@@ -244,7 +244,7 @@ func (c *twoCells) args(words ...string) []string {
 // PostgreSQL keeps the lock of one that was killed for a moment more.
 func (r *running) movedByAnother() bool {
 	<-r.ended
-	return strings.Contains(r.logs.String(), "this partner is being moved by another command")
+	return strings.Contains(r.logs.String(), "another command is moving this partner")
 }
 
 // run runs a command to its end.

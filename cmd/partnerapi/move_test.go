@@ -62,7 +62,7 @@ func TestMoveCommand(t *testing.T) {
 	if _, err := now.CallerByDigest(t.Context(), db.KeyDigest(key)); err != nil {
 		t.Errorf("the new cell does not know the key: %v", err)
 	}
-	refused(t, 1, []string{"move", "cancel", "Acme", target, from}, "serves the partner already")
+	refused(t, 1, []string{"move", "cancel", "Acme", target, from}, "already serves the partner")
 	refused(t, 1, []string{"keys", "create", "--partner=Acme", "--name=n", "--clients=all", "--scopes=read", from}, "being moved")
 	refused(t, 1, []string{"move", "Nobody", "Fabrikam", target, from}, "Nobody: ")
 	if out := must(t, "move", "status", from); strings.Count(out, "is served by cell 01") != 2 {
@@ -130,7 +130,7 @@ func TestMoveSecrets(t *testing.T) {
 		execute(t, d, "INSERT INTO moves (partner_id, step, cell) SELECT $1, 'here', '02'", partnerNamed(t, old, "Twin").UUID())
 	}
 	refused(t, 1, []string{"move", "Twin", target, from, "--dry-run", own},
-		"serves the partner, or moves it on", "another partner of this name", "a key other than --to-key")
+		"already serves the partner or is moving it", "another partner with this name", "a key other than --to-key")
 }
 
 // started has a process record its key, as at its start.

@@ -40,7 +40,7 @@ func TestSharedBudgets(t *testing.T) {
 	}
 	store.Close()
 	leaves(one, 599) // counted by itself
-	says(t, one.logs.String(), "the shared budgets cannot be reached")
+	says(t, one.logs.String(), "the shared request budgets are unavailable")
 	if err := store.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestSharedBudgets(t *testing.T) {
 		two.get("/v2/clients", "pk_nobody").want(http.StatusUnauthorized)
 	}
 	says(t, string(two.get("/metrics", "").want(http.StatusOK).body), "\npartnerapi_redis_up 0\n")
-	if n := strings.Count(two.logs.String(), "the shared budgets"); n != 1 { // and none that they can be reached again
+	if n := strings.Count(two.logs.String(), "the shared request budgets"); n != 1 { // and none that they can be reached again
 		t.Errorf("the log says %d times that budgets are not shared:\n%s", n, two.logs)
 	}
 	one.finish()

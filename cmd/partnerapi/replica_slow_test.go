@@ -126,7 +126,7 @@ func (f *replicated) figures() map[string]string {
 // doctor to say so.
 func (f *replicated) leftAlone(why string) {
 	f.t.Helper()
-	if r := f.export("Made while " + why); !strings.Contains(r.err, "left alone") || !strings.Contains(r.err, why) {
+	if r := f.export("Made while " + why); !strings.Contains(r.err, "the standby is skipped") || !strings.Contains(r.err, why) {
 		f.t.Errorf("the export does not say %q: %s", why, r.err)
 	}
 	var got map[string]string
@@ -185,8 +185,8 @@ func TestReplica(t *testing.T) {
 	f.standby.types(`pg_ctl promote --pgdata="$STANDBY_DATA"`, "STANDBY_DATA="+f.standby.data())
 	f.leftAlone("the server is no standby")
 	f.service.finish()
-	if logs := f.service.logs.String(); strings.Contains(logs, "level=ERROR") || strings.Count(logs, "the standby is read") != 3 ||
-		strings.Count(logs, "the standby is left alone") != 3 {
+	if logs := f.service.logs.String(); strings.Contains(logs, "level=ERROR") || strings.Count(logs, "the standby is in use") != 3 ||
+		strings.Count(logs, "the standby is skipped") != 3 {
 		t.Error(logs)
 	}
 }

@@ -161,6 +161,6 @@ const (
 // connection of its own. While the database cannot be reached, it logs a warning, and the cache is unchanged.
 func (c *Cells) Watch(ctx context.Context, log *slog.Logger) {
 	c.db.Follow(ctx, db.MovesChannel, reread, func(pg.ListenEvent) error { return c.read(ctx) }, func(err error) {
-		log.WarnContext(ctx, "the moves of partners cannot be followed; what was read last holds", "error", err)
+		log.WarnContext(ctx, "cannot read the moves of partners; the last known state applies", "error", err)
 	})
 }

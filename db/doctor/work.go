@@ -195,7 +195,7 @@ const backlogCap = 10_000
 // due. A leased row is due when its lease ends.
 var workKinds = []struct{ what, rows string }{
 	{"events to publish", "SELECT recorded_at AS due FROM events"},
-	{"mails to send", "SELECT due_at AS due FROM outbox"},
+	{"emails to send", "SELECT due_at AS due FROM outbox"},
 	{"webhook deliveries", "SELECT due_at AS due FROM webhook_deliveries WHERE status = 'waiting'"},
 	{"courses to assign", "SELECT asked_at AS due FROM waiting_assignments"},
 	{"directory syncs", "SELECT coalesce(leased_until, queued_at) AS due FROM sync_runs WHERE status IN ('queued', 'running')"},

@@ -14,9 +14,9 @@ import (
 )
 
 // errNoBinaries tells the user what to do on a machine without PostgreSQL.
-var errNoBinaries = errors.New("no PostgreSQL server binaries found: run `make postgres` to fetch them, " +
-	"or install PostgreSQL " + strconv.Itoa(MinMajor) + " or newer, " +
-	"or name the folder of its binaries in PARTNERAPI_POSTGRES_BIN, " +
+var errNoBinaries = errors.New("no PostgreSQL server binaries found; run `make postgres` to fetch them, " +
+	"or install PostgreSQL " + strconv.Itoa(MinMajor) + " or later, " +
+	"or set PARTNERAPI_POSTGRES_BIN to the folder of its binaries, " +
 	"or use a running server with --database-url")
 
 // binaries is a folder with postgres and initdb of one major version.
@@ -49,10 +49,10 @@ func find(binDir string, folders []string, want int) (binaries, error) {
 	found := strings.Join(otherVersions, ", ")
 	switch {
 	case len(otherVersions) > 0 && want != 0:
-		return binaries{}, fmt.Errorf("the data were made by PostgreSQL %d, and the binaries found are of version %s: "+
-			"install PostgreSQL %[1]d, or move the data with pg_upgrade", want, found)
+		return binaries{}, fmt.Errorf("PostgreSQL %d created the data, but the binaries found are of version %s; "+
+			"install PostgreSQL %[1]d, or upgrade the data with pg_upgrade", want, found)
 	case len(otherVersions) > 0:
-		return binaries{}, fmt.Errorf("PostgreSQL %d or newer is needed, and the binaries found are of version %s",
+		return binaries{}, fmt.Errorf("PostgreSQL %d or later is required, but the binaries found are of version %s",
 			MinMajor, found)
 	case len(broken) > 0:
 		return binaries{}, fmt.Errorf("%w (%s)", errNoBinaries, strings.Join(broken, "; "))

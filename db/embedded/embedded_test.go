@@ -119,7 +119,7 @@ func TestOtherMajorIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), config(Config{Dir: dir}))
-	if err == nil || !strings.Contains(err.Error(), "made by PostgreSQL 9, and the binaries found are of version ") {
+	if err == nil || !strings.Contains(err.Error(), "PostgreSQL 9 created the data, but the binaries found are of version ") {
 		t.Fatalf("error %v", err)
 	}
 	s := begin(t, Config{Dir: dir, Disposable: true})
@@ -183,7 +183,7 @@ func TestFind(t *testing.T) {
 		{name: "broken", folders: []string{empty, young}, dir: young},
 		{name: "the folder that is named", binDir: young, folders: []string{mid}, dir: young},
 		{name: "the folder that is named, empty", binDir: empty, folders: []string{mid}, err: empty},
-		{name: "only too old", folders: []string{old}, err: "PostgreSQL 14 or newer is needed, and the binaries found are of version 13"},
+		{name: "only too old", folders: []string{old}, err: "PostgreSQL 14 or later is required, but the binaries found are of version 13"},
 		{name: "none of the data's", folders: []string{mid, young}, want: 16, err: "install PostgreSQL 16"},
 		{name: "none", err: "run `make postgres`"},
 	} {

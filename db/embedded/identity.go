@@ -41,8 +41,8 @@ func chooseIdentity(bin binaries, dir string) (identity, error) {
 		}
 		failed = append(failed, fmt.Sprintf("%s: %v", owner.name, err))
 	}
-	return identity{}, fmt.Errorf("PostgreSQL refuses to run as root, and nobody else can both run %s and reach %s "+
-		"(a folder above with mode 0700?); take another data directory, or start as an ordinary user. Tried %s",
+	return identity{}, fmt.Errorf("PostgreSQL refuses to run as root, and no other user can both run %s and access %s "+
+		"(perhaps a parent folder has mode 0700); use another data directory, or start as an ordinary user. Tried %s",
 		bin.path("postgres"), dir, strings.Join(failed, "; "))
 }
 
@@ -61,7 +61,7 @@ func rootIdentities(dir string) []identity {
 		}
 	}
 	if uid, gid, err := fileOwner(filepath.Dir(dir)); err == nil && uid != 0 {
-		all = append(all, ordinaryIdentity("the owner of the folder above", uid, gid))
+		all = append(all, ordinaryIdentity("the owner of the parent folder", uid, gid))
 	}
 	return all
 }

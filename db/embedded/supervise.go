@@ -45,11 +45,11 @@ func (s *Server) Supervise(ctx context.Context, cfg Config, log *slog.Logger) {
 		}
 		pause = min(2*pause, lastPause)
 
-		log.WarnContext(ctx, "PostgreSQL has ended; it is started again", "port", strconv.Itoa(cfg.Port), "log", s.dir.logFile())
+		log.WarnContext(ctx, "PostgreSQL has ended; restarting it", "port", strconv.Itoa(cfg.Port), "log", s.dir.logFile())
 		if err := s.restart(ctx, cfg); err != nil {
-			log.ErrorContext(ctx, "PostgreSQL was not started; it will be tried again", "error", err, "pause", pause)
+			log.ErrorContext(ctx, "PostgreSQL did not start; the start will be retried", "error", err, "pause", pause)
 		} else {
-			log.InfoContext(ctx, "PostgreSQL was started again", "process", s.pid)
+			log.InfoContext(ctx, "PostgreSQL was restarted", "process", s.pid)
 		}
 		started = time.Now()
 	}

@@ -117,7 +117,7 @@ const Encoding = "UTF8"
 func checkEncoding(ctx context.Context, d *db.DB) error {
 	found, err := pg.One[string](ctx, d, "read the database's encoding", pg.SQL("SELECT current_setting('server_encoding')"))
 	if err == nil && found != Encoding {
-		err = fmt.Errorf("the encoding of this empty database is %s and must be %s: drop it, and create it with "+
+		err = fmt.Errorf("the encoding of this empty database is %s and must be %s; drop it and create it again with "+
 			"createdb --encoding=UTF8 --template=template0", found, Encoding)
 	}
 	return err
@@ -182,24 +182,24 @@ func CheckMigrated(ctx context.Context, d *db.DB) error {
 }
 
 // ErrNewer is the error of tables that a newer version of the program has migrated.
-var ErrNewer = errors.New("a newer version of this program has changed them: use that one")
+var ErrNewer = errors.New("a newer version of this program has changed them; use that version")
 
 // ErrEarlier is the error of a database with the tables of a version before 1.0.
-var ErrEarlier = errors.New("the database is of a version before 1.0, which this program does not upgrade: " +
-	"run the command export of that version, and import what it writes into a new database by this one. An export has no " +
-	"keys, webhooks, directory connections, invites, reports, events, audit trail, risk history or settings of mail; " +
-	"docs/versions.md says step by step what comes along and how")
+var ErrEarlier = errors.New("the database is from a version before 1.0, which this program does not upgrade; " +
+	"run the command export of that version, and import its output into a new database with this version. An export contains no " +
+	"keys, webhooks, directory connections, invites, reports, events, audit trail, risk history or email settings; " +
+	"docs/versions.md describes what is migrated, step by step")
 
 // CheckVersion returns an error, in words for an operator, unless have is the version
 // want, which this program needs. what names the thing with the version, such as tables.
 func CheckVersion(what string, have, want int64) error {
 	switch {
 	case have > want:
-		return fmt.Errorf("the %s are at version %d and this program knows %d: %w", what, have, want, ErrNewer)
+		return fmt.Errorf("the %s are at version %d, but this program supports %d: %w", what, have, want, ErrNewer)
 	case have == 0:
-		return fmt.Errorf("the %s are not there: run the command migrate first", what)
+		return fmt.Errorf("the %s do not exist; run partnerapi migrate first", what)
 	case have < want:
-		return fmt.Errorf("the %s are at version %d and this program needs %d: run the command migrate first", what, have, want)
+		return fmt.Errorf("the %s are at version %d, but this program needs %d; run partnerapi migrate first", what, have, want)
 	}
 	return nil
 }

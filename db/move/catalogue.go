@@ -150,7 +150,7 @@ func ImportCatalogue(ctx context.Context, d *db.DB, from io.Reader, progress fun
 			progress(b)
 		}
 		if len(b.Faults) >= maxCatalogueFaults {
-			return b, fmt.Errorf("%d lines are wrong: the import ended at line %d", maxCatalogueFaults, b.Lines)
+			return b, fmt.Errorf("%d lines are invalid; the import stopped at line %d", maxCatalogueFaults, b.Lines)
 		}
 	}
 	if err := scanner.Err(); err != nil {
@@ -178,10 +178,10 @@ func (i *catalogueImport) add(ctx context.Context, text []byte) error {
 		i.fault(i.Lines, err)
 		return nil
 	case i.kinds[line.Kind].name == "":
-		i.fault(i.Lines, fmt.Errorf("the kind %.40q is not known", line.Kind))
+		i.fault(i.Lines, fmt.Errorf("the kind %.40q is unknown", line.Kind))
 		return nil
 	case !bytes.HasPrefix(line.Row, []byte("{")):
-		i.fault(i.Lines, errors.New("row is no object"))
+		i.fault(i.Lines, errors.New("row is not an object"))
 		return nil
 	}
 	if line.Kind != i.kind {

@@ -48,7 +48,7 @@ func (m *Move) checkCatalogues(source, target side, o ownedIDs) error {
 			return err
 		}
 		if len(missing) > 0 {
-			faults = append(faults, fmt.Errorf("the new cell lacks %d of the catalogue that the partner's objects name, each a %s: %s; import them there first",
+			faults = append(faults, fmt.Errorf("the new cell's catalog lacks objects that the partner uses (%d, each a %s): %s; import them there first",
 				len(missing), c.noun, strings.Join(missing[:min(len(missing), maxListed)], ", ")))
 		}
 	}
@@ -141,8 +141,8 @@ func (m *Move) checkRows(ctx context.Context) (err error) {
 }
 
 var (
-	errNotServedByOld = errors.New("this cell does not serve the partner: the command move status says which one does")
-	errServedByNew    = errors.New("the new cell serves the partner, or moves it on: run the move from there")
+	errNotServedByOld = errors.New("this cell does not serve the partner; partnerapi move status shows which cell does")
+	errServedByNew    = errors.New("the new cell already serves the partner or is moving it elsewhere; run the move from there")
 )
 
 // checkSteps returns errNotServedByOld, errServedByNew or both if start would refuse the move because of a cell's step.
@@ -216,7 +216,7 @@ func (m *Move) checkName(ctx context.Context) error {
 	taken, err := pg.One[bool](ctx, m.To, "look for the partner's name", pg.SQL(
 		"SELECT EXISTS (SELECT FROM partners WHERE name_key = ? AND id <> ?)", name, m.Partner))
 	if err == nil && taken {
-		err = fmt.Errorf("the new cell has another partner of this name")
+		err = fmt.Errorf("the new cell has another partner with this name")
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // errFreezeEnded reports that a freeze reached its time limit before all rows were copied.
-var errFreezeEnded = errors.New("what was left took longer than writes may be refused")
+var errFreezeEnded = errors.New("copying the remaining changes took longer than writes may be rejected")
 
 // handOver freezes the partner's writes, copies and checks the last differences, and makes the new cell serve the
 // partner, all within db.FreezeFor. The error is errFreezeEnded if the time was too short. After an error the writes
@@ -33,7 +33,7 @@ func (m *Move) handOver(ctx context.Context, c cellPair) error {
 		return errors.Join(errFreezeEnded, err)
 	}
 	if err == nil {
-		m.Logf("the new cell serves the partner; its writes were refused for %s", time.Since(began).Round(10*time.Millisecond))
+		m.Logf("the new cell serves the partner; its writes were rejected for %s", time.Since(began).Round(10*time.Millisecond))
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (m *Move) freeze(ctx context.Context) error {
 			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
 				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)
 	if err != nil && drainCtx.Err() != nil && ctx.Err() == nil {
-		m.Logf("a mail or a delivery is being sent for longer than %s: it may be sent twice", drainFor)
+		m.Logf("an email or a delivery has been in progress for longer than %s; it may be sent twice", drainFor)
 		return nil
 	}
 	return err
@@ -85,7 +85,7 @@ func (m *Move) freezeExisting(ctx context.Context) error {
 		return err
 	}
 	if err := m.waitUntil(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= ?", next); err != nil {
-		return fmt.Errorf("wait for writes that had begun: %w", err)
+		return fmt.Errorf("wait for writes in progress: %w", err)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 			break
 		}
 		if pass == lastPasses {
-			return errors.New("the copies do not become equal: the new cell's own work changes them, or a unique key is held by another partner's row")
+			return errors.New("the copies do not become equal: the new cell's own work changes them, or another partner's row has the same unique key")
 		}
 	}
 	if err := m.waitForClock(ctx, source); err != nil {
@@ -155,7 +155,7 @@ func (m *Move) waitForClock(ctx context.Context, source side) error {
 	}
 	behind := newest.Sub(m.To.Now())
 	if behind > mostBehind {
-		return fmt.Errorf("the clock of the new cell is %s behind the newest change of the old one: correct the clocks", behind)
+		return fmt.Errorf("the clock of the new cell is %s behind the newest change in the old cell; correct the clocks", behind)
 	}
 	return domain.Pause(ctx, behind)
 }

@@ -102,7 +102,7 @@ func (m *Move) testPoint(point string) {
 func lockName(partner domain.PartnerID) string { return "move of partner " + partner.UUID() }
 
 // errMoving reports that another command has the lock.
-var errMoving = errors.New("this partner is being moved by another command, or its rows are being deleted: wait for that, or end it")
+var errMoving = errors.New("another command is moving this partner, or its rows are being deleted; wait for that command, or stop it")
 
 // withLock runs fn while holding the partner's lock in both cells. If another command has one, it returns errMoving.
 func (m *Move) withLock(ctx context.Context, fn func(context.Context) error) error {
@@ -153,11 +153,11 @@ func (m *Move) readCells(ctx context.Context) (c cellPair, err error) {
 	}
 	switch {
 	case c.from.Count == 1 || c.to.Count == 1:
-		return c, errors.New("a partner moves between cells: give both services --cell and --cell-count first")
+		return c, errors.New("a partner can only move between cells; start both services with --cell and --cell-count first")
 	case c.from.Count != c.to.Count:
-		return c, fmt.Errorf("the cells are of different installations: %s and %s", c.from, c.to)
+		return c, fmt.Errorf("the cells belong to different installations: %s and %s", c.from, c.to)
 	case c.from == c.to:
-		return c, fmt.Errorf("both databases are of cell %s", c.from)
+		return c, fmt.Errorf("both databases belong to cell %s", c.from)
 	}
 	c.publicURL, err = pg.One[*string](ctx, m.To, "read the cell", pg.SQL("SELECT public_url FROM cell"))
 	return c, err
@@ -268,8 +268,8 @@ func (m *Move) copyPasses(ctx context.Context) error {
 			return nil
 		}
 		if pass == maxPasses {
-			return fmt.Errorf("after %d passes a pass of %d rows still takes %s, and writes may be refused for %s at the most: "+
-				"the partner writes too much to be moved now, or has too many rows; run the command again", pass, total, took, db.FreezeFor)
+			return fmt.Errorf("after %d passes, a pass of %d rows still takes %s, but writes may be rejected for at most %s; "+
+				"the partner makes too many writes to be moved now or has too many rows; run the command again later", pass, total, took, db.FreezeFor)
 		}
 	}
 }
@@ -332,14 +332,14 @@ func (m *Move) Cancel(ctx context.Context) error {
 			return err
 		}
 		if active {
-			return errors.New("the new cell serves the partner already: run the move again to finish it, or move it back")
+			return errors.New("the new cell already serves the partner; run the move again to finish it, or move the partner back")
 		}
 		steps, err := pg.All[Step](ctx, m.From, "look at the move", pg.SQL("SELECT step FROM moves WHERE partner_id = ?", m.Partner))
 		if err != nil {
 			return err
 		}
 		if len(steps) == 0 || !slices.Contains([]Step{Copying, Frozen, HandingOver}, steps[0]) {
-			return errors.New("this partner is not being moved from here")
+			return errors.New("this partner is not being moved from this cell")
 		}
 		if err := m.unfreeze(ctx); err != nil {
 			return err

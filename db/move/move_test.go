@@ -203,7 +203,7 @@ func TestCheck(t *testing.T) {
 		value[string](w, w.From, "SELECT name_key FROM partners WHERE id = $1", w.Partner.UUID()))
 	w.exec(w.To, "DELETE FROM breaches")
 	err := w.Run(t.Context())
-	for _, part := range []string{"another partner of this name", "each a breach"} {
+	for _, part := range []string{"another partner with this name", "each a breach"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not say %q", err, part)
 		}
@@ -211,7 +211,7 @@ func TestCheck(t *testing.T) {
 	w.exec(w.To, "DELETE FROM partners")
 	same := *w.Move
 	same.To = same.From
-	if err := same.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "both databases are of cell 00") {
+	if err := same.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "both databases belong to cell 00") {
 		t.Errorf("to itself: %v", err)
 	}
 	if err := w.Cancel(t.Context()); err == nil || !strings.Contains(err.Error(), "not being moved") {

@@ -226,4 +226,4 @@ func anyOf(expression string, numbers []int64) string {
 }
 
 // errOtherTables reports that the two cells have different tables, so that they run different versions.
-var errOtherTables = errors.New("the two cells have different tables, or were migrated meanwhile: bring both to the same version first")
+var errOtherTables = errors.New("the two cells have different tables, or were migrated meanwhile; migrate both to the same version first")

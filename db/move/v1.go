@@ -63,13 +63,13 @@ func checkRetirement(source, target side) error {
 	case err != nil:
 		return err
 	case b.EndedAt != nil && a.EndedAt == nil:
-		return errors.New("version 1 was ended in the new cell, and not in this one")
+		return errors.New("version 1 has ended in the new cell but not in this cell")
 	case !a.announced() && b.announced():
-		return fmt.Errorf("the end of version 1 is announced in the new cell (%s), and not in this one: announce it here too, or cancel it there",
+		return fmt.Errorf("the end of version 1 is announced in the new cell (%s) but not in this cell; announce it here too, or cancel it there",
 			b.announcement())
 	case a.announced() && b.announced() && (!a.AnnouncedAt.Equal(*b.AnnouncedAt) || !a.SunsetAt.Equal(*b.SunsetAt)):
-		return fmt.Errorf("the end of version 1 is another one in the new cell (%s) than in this one (%s): make them the same, "+
-			"with the commands v1 cancel, announce and postpone", b.announcement(), a.announcement())
+		return fmt.Errorf("the end of version 1 in the new cell (%s) differs from this cell's (%s); make them the same "+
+			"with partnerapi v1 cancel, announce and postpone", b.announcement(), a.announcement())
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (m *Move) noteRetirement(source, target side) (string, error) {
 	if err != nil || b.announced() {
 		return "", err
 	}
-	return fmt.Sprintf("the new cell has announced no end of version 1: it takes over this cell's (%s), for all of its partners", a.announcement()), nil
+	return fmt.Sprintf("the new cell has announced no end of version 1, so it adopts this cell's (%s) for all of its partners", a.announcement()), nil
 }
 
 // carryAnnouncement announces the end of version 1 in the new cell, if only the old cell has announced it. It first
@@ -138,7 +138,7 @@ func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 		return err
 	}
 	if taken > 0 {
-		return fmt.Errorf("%d numbers of version 1 that the partner's objects have are held by other objects of the new cell, as imports gave them", taken)
+		return fmt.Errorf("%d of the partner's numeric IDs in version 1 belong to other objects in the new cell, to which imports assigned them", taken)
 	}
 
 	values, err = list("t.kind = 'template' AND t.retired_at IS NULL AND t.id IN (SELECT template_id FROM phishing_results AS t WHERE " + o.condition(tableByName("phishing_results")) + ")")
@@ -148,8 +148,8 @@ func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 	other, err := pg.One[int](target.ctx, m.To, "compare the numbers of templates", pg.SQL(
 		"SELECT count(*)"+join+"r.kind = w.kind AND r.id = w.id AND r.retired_at IS NULL AND r.number <> w.number", values))
 	if err == nil && other > 0 {
-		err = fmt.Errorf("%d templates that the partner uses have other numbers in version 1 of the new cell: give them those of this one, "+
-			"with the commands idmap export and idmap import", other)
+		err = fmt.Errorf("%d templates that the partner uses have other numeric IDs in version 1 of the new cell; copy this cell's numeric IDs "+
+			"with partnerapi idmap export and idmap import", other)
 	}
 	return err
 }

@@ -135,11 +135,11 @@ func TestAnnouncementMoves(t *testing.T) {
 		}
 	}
 	w.exec(w.To, announce, "2026-01-01")
-	refused("and not in this one")
+	refused("but not in this cell")
 	w.exec(w.From, announce, "2026-02-01")
-	refused("another one in the new cell")
+	refused("differs from this cell's")
 	w.exec(w.To, "UPDATE v1_state SET announced_at = NULL, sunset_at = NULL, ended_at = now()")
-	refused("was ended in the new cell")
+	refused("has ended in the new cell")
 	w.exec(w.To, "UPDATE v1_state SET ended_at = NULL")
 	w.unmoved()
 

@@ -244,13 +244,13 @@ func (r *replica) recordCheck(ctx context.Context, elapsed time.Duration, replay
 	}
 	if fault == nil {
 		if !before.Used {
-			r.log.InfoContext(ctx, "the standby is read")
+			r.log.InfoContext(ctx, "the standby is in use")
 		}
 		return
 	}
 	r.rests = elapsed + replicaRest
 	r.pool.Reset()
 	if before.Fault == nil {
-		r.log.WarnContext(ctx, "the standby is left alone, and the primary read", "error", fault)
+		r.log.WarnContext(ctx, "the standby is skipped, and the primary is read instead", "error", fault)
 	}
 }

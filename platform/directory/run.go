@@ -255,7 +255,7 @@ func (w *activeRun) extend(ctx context.Context, cancel context.CancelCauseFunc) 
 			cancel(err)
 			return
 		case err != nil && ctx.Err() == nil:
-			w.log.WarnContext(ctx, "a sync run's lease was not extended; it will be tried again", "error", err)
+			w.log.WarnContext(ctx, "the lease of a sync run was not extended; the extension will be retried", "error", err)
 		}
 	}
 }
@@ -325,7 +325,7 @@ func (w *activeRun) retry(ctx context.Context, try func() error) error {
 			return stallFailure(err)
 		}
 		pause := min(time.Second<<min(tries, 10), longestWait)
-		w.log.InfoContext(ctx, "a directory sync waits and tries again", "client", w.lease.Client.String(),
+		w.log.InfoContext(ctx, "a directory sync waits before it retries", "client", w.lease.Client.String(),
 			"in", pause, "error", err)
 		if waitErr := w.wait(ctx, pause); waitErr != nil {
 			return errors.Join(waitErr, err)

@@ -191,7 +191,7 @@ func (q *Queue[T]) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := domain.Recover(ctx, q.Log, "listen for "+q.Name, func() error { return q.Listen(ctx, q.Wake) })
 		if ctx.Err() == nil {
-			q.Log.DebugContext(ctx, "notifications cannot be heard; the table is polled meanwhile", "of", q.Name, "error", err)
+			q.Log.DebugContext(ctx, "cannot listen for notifications; polling the table meanwhile", "of", q.Name, "error", err)
 			_ = domain.Pause(ctx, retryClaim)
 		}
 	}

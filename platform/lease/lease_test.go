@@ -190,7 +190,7 @@ func TestLoop(t *testing.T) {
 		if got := fmt.Sprint(steps); got != "[0s 1m0s 2m0s 3m0s 3m0s 3m0s]" {
 			t.Errorf("steps at %s", got)
 		}
-		for text, want := range map[string]int{"it will be tried again": 1, "panicked": 1, "goes on": 1} {
+		for text, want := range map[string]int{"it will be retried": 1, "panicked": 1, "work continues": 1} {
 			if n := strings.Count(lines.String(), text); n != want {
 				t.Errorf("%q is logged %d times: %s", text, n, &lines)
 			}

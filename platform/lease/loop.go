@@ -59,14 +59,14 @@ func (l *Loop) logChange(ctx context.Context, err error, failing bool) {
 	level := slog.LevelWarn
 	switch {
 	case err == nil && failing:
-		l.log.InfoContext(ctx, "background work goes on", "doing", l.doing)
+		l.log.InfoContext(ctx, "background work continues", "doing", l.doing)
 		return
 	case err == nil:
 		return
 	case failing:
 		level = slog.LevelDebug
 	}
-	l.log.Log(ctx, level, "background work failed; it will be tried again", "doing", l.doing, "error", err)
+	l.log.Log(ctx, level, "background work failed; it will be retried", "doing", l.doing, "error", err)
 }
 
 // sleep waits until wait has passed, Wake is called or ctx ends.

@@ -42,7 +42,7 @@ func parseURL(text string) (server, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// err may contain the password.
-		return server{}, errors.New("the SMTP URL cannot be read: write it as smtp://user:password@host:port, with " +
+		return server{}, errors.New("the SMTP URL is invalid; write it as smtp://user:password@host:port with " +
 			"special characters escaped")
 	}
 
@@ -53,13 +53,13 @@ func parseURL(text string) (server, error) {
 	case "smtps":
 		s.implicitTLS, s.port = true, submissionsPort
 	default:
-		return s, fmt.Errorf("the SMTP URL begins with %q: use smtp:// or smtps://", u.Scheme)
+		return s, fmt.Errorf("the SMTP URL begins with %q; use smtp:// or smtps://", u.Scheme)
 	}
 	if s.host == "" {
-		return s, errors.New("the SMTP URL names no host")
+		return s, errors.New("the SMTP URL contains no host")
 	}
 	if u.Path != "" && u.Path != "/" {
-		return s, errors.New("the SMTP URL has a path: leave it out, and escape special characters of the password")
+		return s, errors.New("the SMTP URL has a path; remove it, and escape special characters in the password")
 	}
 	if u.Port() != "" {
 		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {
@@ -81,13 +81,13 @@ func (s *server) setOption(name, value string) error {
 	case "starttls":
 		switch {
 		case s.implicitTLS:
-			return errors.New("smtps:// is encrypted from the beginning")
+			return errors.New("smtps:// is always encrypted; omit starttls")
 		case value == "required":
 			s.starttls = required
 		case value == "never":
 			s.starttls = never
 		case value != "offered":
-			return fmt.Errorf("%q is not offered, required or never", value)
+			return fmt.Errorf("%q is not one of offered, required and never", value)
 		}
 	case "ca":
 		pem, err := os.ReadFile(value)
@@ -96,16 +96,16 @@ func (s *server) setOption(name, value string) error {
 		}
 		s.roots = x509.NewCertPool()
 		if !s.roots.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("%s holds no certificate", value)
+			return fmt.Errorf("%s contains no certificate", value)
 		}
 	case "connections":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > maxConnections {
-			return fmt.Errorf("%q is not a number from 1 to %d", value, maxConnections)
+			return fmt.Errorf("%q is not a number between 1 and %d", value, maxConnections)
 		}
 		s.connections = n
 	default:
-		return errors.New("there is none of that name: use starttls, ca or connections")
+		return errors.New("unknown option; use starttls, ca or connections")
 	}
 	return nil
 }

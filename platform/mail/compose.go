@@ -41,15 +41,15 @@ func PublicURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err == nil && u.User != nil:
-		return nil, errors.New("the address names a user or a password, which everybody who gets a link would read: " +
-			"leave them out")
+		return nil, errors.New("the URL contains a user or a password, which everyone who receives a link could read; " +
+			"remove them")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" ||
 		u.Fragment != "":
 		name := "it"
 		if !strings.Contains(text, "@") { // otherwise the text may contain a password
 			name = strconv.Quote(text)
 		}
-		return nil, errors.New(name + " is not the address of a site, such as https://training.example.com")
+		return nil, errors.New(name + " is not a URL such as https://training.example.com")
 	}
 	return u, nil
 }

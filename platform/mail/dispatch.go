@@ -158,9 +158,9 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	}
 	end(err, slog.String("outcome", string(outcome)))
 	if err != nil {
-		text := "a mail was not sent; it will be tried again"
+		text := "an email was not sent; it will be retried"
 		if errors.Is(err, errUnmarked) {
-			text = "a mail was sent; it will be sent again unless another process has marked it"
+			text = "an email was sent but not marked; it will be sent again unless another process has marked it"
 		}
 		d.log.WarnContext(ctx, text,
 			"kind", l.Kind, "client", l.Client.UUID(), "mail", l.ID.UUID(), "attempts", l.Attempts+1, "error", err)
@@ -269,7 +269,7 @@ func (d *Dispatcher) requeue(ctx context.Context, l outbox.Lease, q outbox.Reque
 
 // fail marks a mail as failed, which is final. The reason may contain the address, so it is stored but not logged.
 func (d *Dispatcher) fail(ctx context.Context, l outbox.Lease, reason string) (Outcome, error) {
-	d.log.WarnContext(ctx, "a mail is given up; its row says why", "kind", l.Kind, "client", l.Client.UUID(), "mail",
+	d.log.WarnContext(ctx, "an email failed permanently; its row contains the reason", "kind", l.Kind, "client", l.Client.UUID(), "mail",
 		l.ID.UUID())
 	return Failed, outbox.MarkFailed(ctx, d.db, l, reason)
 }

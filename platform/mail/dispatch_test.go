@@ -299,13 +299,13 @@ func TestLeaseLost(t *testing.T) {
 func TestUnsentIsTold(t *testing.T) {
 	t.Parallel()
 	for want, through := range map[string]func(*office) mail.Sender{
-		"a mail was sent; it will be sent again unless another process has marked it": func(o *office) mail.Sender {
+		"an email was sent but not marked; it will be sent again unless another process has marked it": func(o *office) mail.Sender {
 			return then(o.sender, func() {
 				o.Clock.Advance(time.Hour) // the lease ends, and another process sends it
 				o.drain(o.sender)
 			})
 		},
-		"a mail was not sent; it will be tried again": func(*office) mail.Sender {
+		"an email was not sent; it will be retried": func(*office) mail.Sender {
 			return sends(func(context.Context, mail.Message) error { return errors.New("no answer") })
 		},
 	} {

@@ -123,13 +123,13 @@ func TestURLs(t *testing.T) {
 		"smtp://h/path":                  "path",
 		"smtp://h:0":                     "port",
 		"smtp://h?starttls=perhaps":      "perhaps",
-		"smtps://h?starttls=required":    "from the beginning",
+		"smtps://h?starttls=required":    "always encrypted",
 		"smtp://h?connections=0":         "number",
-		"smtp://h?tls=1":                 "none of that name",
+		"smtp://h?tls=1":                 "unknown option",
 		"smtp://h?ca=/no/such/file":      "no such file",
-		"smtp://user:top%secret@h:25":    "cannot be read",
-		"smtp://user:top secret@h:2 5":   "cannot be read",
-		"smtp://user:topsecret@h:twenty": "cannot be read",
+		"smtp://user:top%secret@h:25":    "is invalid",
+		"smtp://user:top secret@h:2 5":   "is invalid",
+		"smtp://user:topsecret@h:twenty": "is invalid",
 	} {
 		_, err := mail.Open(url, t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -44,7 +44,7 @@ func track(body, page, footer string) (string, Findings, error) {
 func (r *rewriter) check(text string) error {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("has html that cannot be read: %w", err)
+		return fmt.Errorf("has invalid html: %w", err)
 	}
 	before := r.found // check finds nothing new that is worth a note
 	defer func() { r.found = before }()
@@ -143,7 +143,7 @@ func visible(n *html.Node) bool {
 func normalize(text, footer string) (string, error) {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
-		return "", fmt.Errorf("has html that cannot be read: %w", err)
+		return "", fmt.Errorf("has invalid html: %w", err)
 	}
 	var body *html.Node
 	for n := range doc.Descendants() {

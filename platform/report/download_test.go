@@ -150,9 +150,9 @@ func TestOpenStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	w.must(os.WriteFile(file, nil, 0o600))
 	for address, words := range map[string]string{
-		"ftp://host/x": "is no address of a store: use file:///", "folder": "is no address of a store", "s3://": "names no bucket",
+		"ftp://host/x": "is not the URL of a store; use file:///", "folder": "is not the URL of a store", "s3://": "contains no bucket",
 		"file://relative": "use file:///absolute/path", "file:relative": "use file:///absolute/path", "%zz": "is no URL",
-		"s3://reports?rate=1": "the parameter rate is not known for s3://",
+		"s3://reports?rate=1": "the parameter rate is unknown for s3://",
 	} {
 		err := report.CheckStore(address)
 		if err == nil || !strings.Contains(err.Error(), words) {

@@ -61,7 +61,7 @@ func LoadFont(file string) (*Font, error) {
 // parseFont parses a TrueType font. family is its name in the PDF library.
 func parseFont(data []byte, family string) (*Font, error) {
 	if !bytes.HasPrefix(data, []byte{0, 1, 0, 0}) { // version 1.0: TrueType outlines
-		return nil, errors.New("it is another kind of file")
+		return nil, errors.New("it is another type of file")
 	}
 	parsed, err := sfnt.Parse(data)
 	return &Font{data: data, family: family, sfnt: parsed}, err
@@ -85,7 +85,7 @@ func (f *Font) check() (err error) {
 			return l.finish(io.Discard, &Document{})
 		}
 	}
-	return errors.New("it has no letters")
+	return errors.New("it contains no letters")
 }
 
 // builtIn returns the fonts for Latin, Greek and Cyrillic: regular and bold.

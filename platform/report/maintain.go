@@ -91,7 +91,7 @@ func (m *Maintainer) expire(ctx context.Context) error {
 		withoutFile = append(withoutFile, r)
 	}
 	if len(failures) > 0 {
-		m.log.WarnContext(ctx, "files of expired reports were not deleted; it will be tried again",
+		m.log.WarnContext(ctx, "files of expired reports were not deleted; the deletion will be retried",
 			"files", len(failures), "error", failures[0])
 	}
 	if len(withoutFile) == 0 {

@@ -70,7 +70,7 @@ var storeParameters = map[string]string{
 func parseStore(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("the address of the store is no URL: use " + storeForms)
+		return nil, errors.New("the store is not a URL; use " + storeForms)
 	}
 	if address == "" {
 		return u, nil
@@ -79,15 +79,15 @@ func parseStore(address string) (*url.URL, error) {
 	parameters, known := storeParameters[u.Scheme]
 	switch {
 	case !known:
-		return nil, fmt.Errorf("%q is no address of a store: use "+storeForms, bare(u))
+		return nil, fmt.Errorf("%q is not the URL of a store; use "+storeForms, bare(u))
 	case u.Scheme == "file" && (u.Host != "" || !filepath.IsAbs(u.Path)):
-		return nil, fmt.Errorf("%q names no folder: use file:///absolute/path", bare(u))
+		return nil, fmt.Errorf("%q contains no folder; use file:///absolute/path", bare(u))
 	case u.Scheme != "file" && u.Host == "":
-		return nil, fmt.Errorf("%q names no bucket: use %s://name", bare(u), u.Scheme)
+		return nil, fmt.Errorf("%q contains no bucket; use %s://name", bare(u), u.Scheme)
 	}
 	for name := range u.Query() {
 		if !slices.Contains(strings.Fields(parameters), name) {
-			return nil, fmt.Errorf("%q: the parameter %s is not known for %s://", bare(u), name, u.Scheme)
+			return nil, fmt.Errorf("%q: the parameter %s is unknown for %s://", bare(u), name, u.Scheme)
 		}
 	}
 	return u, nil
@@ -125,9 +125,9 @@ func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Sto
 	defer cancel()
 	switch exists, err := o.exists(ctx); {
 	case err != nil:
-		log.WarnContext(ctx, "the store of reports does not answer now; reports wait for it", "error", err)
+		log.WarnContext(ctx, "the report store does not respond; reports wait for it", "error", err)
 	case !exists:
-		return nil, fmt.Errorf("there is no bucket %s: make it, or name another with --report-store", bare(u))
+		return nil, fmt.Errorf("there is no bucket %s; create it, or choose another with --report-store", bare(u))
 	}
 	return &Store{objects: o}, nil
 }

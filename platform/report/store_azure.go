@@ -37,7 +37,7 @@ func azureClient(query url.Values) (*azblob.Client, error) {
 	}
 	account := cmp.Or(query.Get("storage_account"), os.Getenv("AZURE_STORAGE_ACCOUNT"))
 	if account == "" {
-		return nil, errors.New("name the account in AZURE_STORAGE_ACCOUNT or as ?storage_account=…")
+		return nil, errors.New("set the account in AZURE_STORAGE_ACCOUNT or as ?storage_account=…")
 	}
 	domain := cmp.Or(query.Get("domain"), os.Getenv("AZURE_STORAGE_DOMAIN"), "blob.core.windows.net")
 	service := "https://" + account + "." + domain + "/"

@@ -26,7 +26,7 @@ func openFolder(dir, advice string) (*folder, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make the folder of the reports: %w (%s)", err, advice)
+		return nil, fmt.Errorf("create the folder of the reports: %w (%s)", err, advice)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory (%s)", dir, advice)

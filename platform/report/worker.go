@@ -144,19 +144,19 @@ func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	case err == nil && outcome == "": // nothing to make
 		return nil
 	case errors.Is(err, db.ErrLeaseLost):
-		w.log.InfoContext(ctx, "a report is another process's by now",
+		w.log.InfoContext(ctx, "another process has taken over a report",
 			"report", l.Report.String(), "client", l.Client.String())
 		return err
 	case err == nil:
 		w.observe.Tried(outcome, time.Since(began))
 		return nil
 	case isOutside(err) && !w.isOver(finishCtx, l):
-		w.log.WarnContext(ctx, "a report waits for the store, the disk or the database",
+		w.log.WarnContext(ctx, "a report waits for the report store, the disk or the database",
 			"report", l.Report.String(), "client", l.Client.String(), "error", err)
 		w.observe.Tried(Waiting, time.Since(began))
 		return errors.Join(err, w.requeue(finishCtx, l, min(max(w.waited(l)/4, waitLeast), waitMost), false /* failed */))
 	case l.Tries+1 < domain.ReportTries && !isOutside(err):
-		w.log.WarnContext(ctx, "a report was not made; it will be tried again",
+		w.log.WarnContext(ctx, "a report was not created; it will be retried",
 			"report", l.Report.String(), "client", l.Client.String(), "try", l.Tries+1, "error", err)
 		w.observe.Tried(Retried, time.Since(began))
 		return errors.Join(err, w.requeue(finishCtx, l, backoff.After(l.Tries+1), true /* failed */))

@@ -75,13 +75,13 @@ func readKeys(list string) (ring []key, err error) {
 			separator := func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }
 			texts, place = strings.FieldsFunc(string(text), separator), " in "+path
 			if len(texts) == 0 {
-				return nil, fmt.Errorf("there is no encryption key%s: partnerapi encryption-key makes one", place)
+				return nil, fmt.Errorf("there is no encryption key%s; create one with partnerapi encryption-key", place)
 			}
 		}
 		for _, text := range texts {
 			key, err := parseKey(text)
 			if err != nil {
-				return nil, fmt.Errorf("the encryption key%s %w: partnerapi encryption-key makes one", place, err)
+				return nil, fmt.Errorf("the encryption key%s %w; create one with partnerapi encryption-key", place, err)
 			}
 			ring = append(ring, key)
 		}
@@ -95,7 +95,7 @@ func parseKey(text string) (key, error) {
 	case text == "":
 		return key{}, errors.New("is empty")
 	case err != nil:
-		return key{}, errors.New("is not base64 (44 characters that end with =), nor file: and a path")
+		return key{}, errors.New("is neither base64 (44 characters that end with =) nor file: and a path")
 	case len(secret) != keySize:
 		return key{}, fmt.Errorf("has %d bytes instead of %d", len(secret), keySize)
 	default:
@@ -114,7 +114,7 @@ func FileKeys(path string) (*Keys, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make an encryption key: %w", err)
+		return nil, fmt.Errorf("create an encryption key: %w", err)
 	}
 	return ParseKeys(filePrefix + path)
 }

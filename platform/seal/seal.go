@@ -27,12 +27,12 @@ const (
 
 var (
 	// ErrNoKey means that there is no key to seal or open with.
-	ErrNoKey = errors.New("there is no encryption key: make one with partnerapi encryption-key, and give it to serve, " +
-		"work and this command by --encryption-key, or in PARTNERAPI_ENCRYPTION_KEY")
+	ErrNoKey = errors.New("there is no encryption key; create one with partnerapi encryption-key, and set it for serve, " +
+		"work and this command with --encryption-key or PARTNERAPI_ENCRYPTION_KEY")
 	// ErrOtherKey means that a value was sealed with another key.
-	ErrOtherKey = errors.New("sealed with another encryption key")
+	ErrOtherKey = errors.New("encrypted with another encryption key")
 	// ErrAltered means that a value was altered, is no sealed value, or was sealed for another context.
-	ErrAltered = errors.New("not as it was sealed: it was altered, or moved from another place")
+	ErrAltered = errors.New("altered since encryption, or moved from another place")
 )
 
 // NewKey returns a new key in the format of ParseKeys.

@@ -130,7 +130,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	pages, err := s.pages()
 	if err != nil {
-		s.config.Log.ErrorContext(r.Context(), "the pages cannot be made", "error", err)
+		s.config.Log.ErrorContext(r.Context(), "the pages cannot be rendered", "error", err)
 		http.Error(w, "The documentation is not available.", http.StatusInternalServerError)
 		return
 	}
@@ -140,7 +140,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
 	}
 	if found, err := s.changelogPage(path); err != nil {
-		s.config.Log.ErrorContext(r.Context(), "the changelog cannot be made", "error", err)
+		s.config.Log.ErrorContext(r.Context(), "the changelog cannot be rendered", "error", err)
 	} else if found != nil {
 		found.serve(w, r, http.StatusOK, state, v)
 		return

@@ -8,11 +8,11 @@ type FormatError string
 func (e FormatError) Error() string { return string(e) }
 
 // errOneDocument is the error of JSON that is not one object on each line.
-const errOneDocument = FormatError("the input is JSON over several lines, or a list; it needs one object on each line, as " +
+const errOneDocument = FormatError("the input is JSON over several lines or a list; it must contain one object per line, as " +
 	"jq -c . FILE writes it, or jq -c '.[]' FILE for a list")
 
 // errNoTable is the error of JSON in place of a table.
-const errNoTable = FormatError("the input is JSON and no table; leave --csv out")
+const errNoTable = FormatError("the input is JSON, not a table; omit --csv")
 
 // longestMark is the most bytes by which a format is recognized.
 const longestMark = 4
@@ -22,13 +22,13 @@ var marks = []struct {
 	mark  string
 	error FormatError
 }{
-	{"\x1f\x8b", "the input is compressed by gzip; decompress it, as gzip -dc FILE does"},
+	{"\x1f\x8b", "the input is compressed with gzip; decompress it with gzip -dc FILE"},
 	{"PK\x03\x04", "the input is a ZIP archive or a spreadsheet; unpack it, or save the sheet as CSV"},
-	{"\x28\xb5\x2f\xfd", "the input is compressed by zstd; decompress it, as zstd -dc FILE does"},
+	{"\x28\xb5\x2f\xfd", "the input is compressed with zstd; decompress it with zstd -dc FILE"},
 }
 
 // errUTF16 is the error of a text in UTF-16.
-const errUTF16 = FormatError("the input is in UTF-16; save it in UTF-8, or convert it, as iconv -f UTF-16 -t UTF-8 FILE does")
+const errUTF16 = FormatError("the input is in UTF-16; save it in UTF-8, or convert it with iconv -f UTF-16 -t UTF-8 FILE")
 
 // checkHead returns a FormatError if the first bytes of an input are of another format. UTF-16 is an error unless
 // utf16OK is true.

@@ -34,7 +34,7 @@ type Watcher struct {
 }
 
 // ErrImporting says that another process is importing into the database.
-var ErrImporting = errors.New("another import into this database is running: wait for it to end")
+var ErrImporting = errors.New("another import into this database is running; wait until it ends")
 
 // Import reads lines to the end of in, and then applies them: kind by kind, each kind after the kinds to which it
 // refers, in batches, each in a transaction. The lines of one object are applied in their order, lines of different

@@ -332,7 +332,7 @@ func TestBadLines(t *testing.T) {
 		line("user", 1, `'client':'acme'`):                                   "client must be a UUID, or cli_ and 26 characters",
 		line("user", 1, `'collection_ids':['x']`):                            "collection_ids[0] must be a UUID, or col_ and 26 characters",
 		line("user", 1, `'collection_ids':'x'`):                              "collection_ids must be an array",
-		line("user", 1, `'send_welcome_email':true`):                         "send_welcome_email must be false: an import sends no mail",
+		line("user", 1, `'send_welcome_email':true`):                         "send_welcome_email must be false, as an import sends no emails",
 		line("user", 1, `'overrides':['role','shoes']`):                      "overrides[1] must be one of first_name, last_name, department, job_title, manager_email, status, role, preferred_language",
 		line("client", 1, `'name':' '`):                                      "name must not be blank",
 		line("client", 1, `'archived':'yes'`):                                "archived must be true or false",

@@ -44,7 +44,7 @@ func readSignal(line []byte, now time.Time) (s domain.Signal, err error) {
 	names := slices.Sorted(maps.Keys(given))
 	for _, name := range names {
 		if typeExists && !slices.Contains(fields, name) {
-			f.Add(name, "is not taken when type is "+string(s.Type))
+			f.Add(name, "is not allowed if type is "+string(s.Type))
 		}
 	}
 	if err := signalRules.Check(&s, now, f, append(names, "type")...); err != nil { // the given fields, and type

@@ -123,7 +123,7 @@ func TestBadSignals(t *testing.T) {
 		{`{"id":"x","type":"policy_published","at":"2026-02-30T00:00:00Z"}`, "at must be an RFC 3339 date-time, such as 2026-01-31T08:00:00Z; policy_id is required"},
 		{signalLine("x", domain.PolicyPublished, noon.Add(5*time.Minute+time.Second)), "policy_id is required; at must not be in the future"},
 		{signalLine("x", domain.PolicyPublished, noon), "policy_id is required"},
-		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.policies[0], "user_id", user), "user_id is not taken when type is policy_published"},
+		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.policies[0], "user_id", user), "user_id is not allowed if type is policy_published"},
 		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.client), "policy_id must be the ID of a policy"},
 		{signalLine("x", domain.PolicyPublished, noon, "policy_id", domain.PolicyID{}), "there is no such policy"},
 		{signalLine("x", domain.PolicyPublished, noon, "policy_id", o.policies[1]), "there is no such policy"},

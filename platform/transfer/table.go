@@ -40,7 +40,7 @@ func Lines(r io.Reader) Input { return Input{func() source { return newLineReade
 func Table(r io.Reader, object string) (Input, error) {
 	k := kindNamed(object)
 	if k == nil {
-		return Input{}, fmt.Errorf("%q is no kind of objects; it %s", object, rule.EnumMessage(objectName("")))
+		return Input{}, fmt.Errorf("%q is not a kind of object; it %s", object, rule.EnumMessage(objectName("")))
 	}
 	return Input{func() source { return &tableReader{kind: k, in: bufio.NewReaderSize(r, 64<<10)} }}, nil
 }
@@ -76,12 +76,12 @@ func (t *tableReader) next() inputLine {
 		switch {
 		case isBad && bad.Line > bad.StartLine:
 			t.line = t.before + bad.StartLine
-			return t.fault("has a quotation mark that is not closed: the lines from here to %d were not read", t.before+bad.Line)
+			return t.fault("has an unclosed quotation mark; the lines from here to %d were not read", t.before+bad.Line)
 		case isBad:
 			t.line = t.before + bad.StartLine
 			return t.fault(badQuotes)
 		case errors.Is(err, errLongRow):
-			return inputLine{err: FormatError(fmt.Sprintf("a row after line %d has more than %d bytes; is a quotation mark not closed?", t.line, maxRow))}
+			return inputLine{err: FormatError(fmt.Sprintf("a row after line %d has more than %d bytes; check for an unclosed quotation mark", t.line, maxRow))}
 		case err != nil: // io.EOF, or of the input
 			return inputLine{number: t.line, bytes: t.rows.InputOffset(), err: err}
 		}
@@ -95,7 +95,7 @@ func (t *tableReader) next() inputLine {
 }
 
 // badQuotes is the fault of a row with a quotation mark that is not paired.
-const badQuotes = "has a quotation mark that is not paired; a cell with one is written in quotation marks, and the mark twice"
+const badQuotes = "has an unpaired quotation mark; enclose a cell that contains one in quotation marks, and double the mark"
 
 // maxRow is the maximum length of a row in bytes, which is held in memory; that of a line of JSON is lower.
 const maxRow = 4 * MaxLine
@@ -163,7 +163,7 @@ func (t *tableReader) begin() error {
 		names, err := t.rows.Read()
 		switch {
 		case errors.Is(err, io.EOF):
-			return FormatError("the table is empty: its first row has the names of the fields")
+			return FormatError("the table is empty; its first row must contain the names of the fields")
 		case err != nil:
 			return fmt.Errorf("read the names of the fields: %w", err)
 		}
@@ -238,7 +238,7 @@ func (t *tableReader) nameColumns(names []string) error {
 		t.columns = append(t.columns, c)
 	}
 	if wrong != nil {
-		return FormatError(fmt.Sprintf("line %d: the first row names what is no field of %s, or names it twice: %s; the fields are %s",
+		return FormatError(fmt.Sprintf("line %d: the first row contains names that are not fields of %s or are repeated: %s; the fields are %s",
 			t.line, t.kind.Object(), strings.Join(wrong, ", "), strings.Join(list, ", ")))
 	}
 	return nil

@@ -106,13 +106,13 @@ func TestTableFaults(t *testing.T) {
 		"m",
 	}
 	counts, refusals := w.table("user", strings.Join(rows, "\n"))
-	const quote = "has a quotation mark that is not paired; a cell with one is written in quotation marks, and the mark twice\n"
+	const quote = "has an unpaired quotation mark; enclose a cell that contains one in quotation marks, and double the mark\n"
 	want := `line 5: has more cells than the first row: "extra"` + "\n" + `line 6: has a cell in a column without a name: "nameless"` + "\n" +
 		"line 7: " + quote + "line 8: email must be an email address\n" +
 		"line 9: client must be a UUID, or cli_ and 26 characters; id is required\n" +
 		"line 10: send_welcome_email must be true or false\n" +
 		"line 12: collection_ids[0] must be a UUID, or col_ and 26 characters; collection_ids[1] must be a UUID, or col_ and 26 characters\n" +
-		"line 13: is longer than 1048576 bytes\n" + "line 14: has a quotation mark that is not closed: the lines from here to 15 were not read\n"
+		"line 13: is longer than 1048576 bytes\n" + "line 14: has an unclosed quotation mark; the lines from here to 15 were not read\n"
 	// first_name of line 2 has a line feed, which names must not have
 	want = "line 2: first_name must not contain control characters\n" + want
 	if counts != "1 created, 0 updated, 0 unchanged, 10 refused" || refusals != want {
@@ -145,7 +145,7 @@ func TestTableOfOtherKinds(t *testing.T) {
 	if n := w.Number("SELECT count(*) FROM clients WHERE id = $1 AND NOT dark_web_monitoring", acme); n != 1 {
 		t.Error("the client has another id, or watches the dark web")
 	}
-	if _, err := transfer.Table(strings.NewReader(""), "users"); err == nil || !strings.Contains(err.Error(), `"users" is no kind of objects; it must be one of partner,`) {
+	if _, err := transfer.Table(strings.NewReader(""), "users"); err == nil || !strings.Contains(err.Error(), `"users" is not a kind of object; it must be one of partner,`) {
 		t.Error(err)
 	}
 }
@@ -176,11 +176,11 @@ func TestFormats(t *testing.T) {
 		"a first brace":    {"{ \"name\":\"P\"\n}\n", "", "one object on each line"},
 		"a cut line":       {"{\"object\":\"part\n" + object, "", ""},
 		"a cut file":       {"{\"object\":\"part\n\n", "", ""},
-		"JSON as a table":  {"", "\n" + object + "\n", "leave --csv out"},
-		"a list as table":  {"", "\ufeff[" + object + "]", "leave --csv out"},
+		"JSON as a table":  {"", "\n" + object + "\n", "omit --csv"},
+		"a list as table":  {"", "\ufeff[" + object + "]", "omit --csv"},
 		"nothing":          {"", "", ""},
 		"an empty table":   {"", "\n , \n", "the table is empty"},
-		"no such field":    {"", "client,E-Mail,Nickname,\"First Name\",firstname\n", `line 1: the first row names what is no field of user, or names it twice: "Nickname", "firstname"; the fields are id, client, email,`},
+		"no such field":    {"", "client,E-Mail,Nickname,\"First Name\",firstname\n", `line 1: the first row contains names that are not fields of user or are repeated: "Nickname", "firstname"; the fields are id, client, email,`},
 		"two bytes":        {"\xff\xfe", "", "is in UTF-16"},
 		"a line that ends": {"{} \n" + object, "", ""},
 	} {

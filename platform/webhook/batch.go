@@ -32,7 +32,7 @@ func (d *Dispatcher) loadBatch(ctx context.Context, leases []outbox.DeliveryLeas
 		return err
 	})
 	if b.err != nil {
-		d.log.WarnContext(ctx, "what is to be delivered cannot be read; it will be tried again", "error", b.err)
+		d.log.WarnContext(ctx, "due deliveries cannot be read; the read will be retried", "error", b.err)
 		return b
 	}
 
@@ -41,7 +41,7 @@ func (d *Dispatcher) loadBatch(ctx context.Context, leases []outbox.DeliveryLeas
 			return d.secrets(target)
 		})
 		if err != nil {
-			d.log.ErrorContext(ctx, "deliveries cannot be signed, and wait", "webhook", id.UUID(), "error", err)
+			d.log.ErrorContext(ctx, "deliveries wait, as they cannot be signed", "webhook", id.UUID(), "error", err)
 			continue
 		}
 		b.secrets[id] = secrets

@@ -228,7 +228,7 @@ func (d *Dispatcher) try(ctx context.Context, c claimedDelivery) {
 func (d *Dispatcher) markDelivery(ctx context.Context, m outbox.DeliveryMark) error {
 	err := d.marks.Mark(ctx, m)
 	if err != nil {
-		d.log.WarnContext(ctx, "a delivery was not marked; it will be made again unless another process has taken it over",
+		d.log.WarnContext(ctx, "a delivery was not marked; it will be attempted again unless another process has taken it over",
 			"webhook", m.Webhook.UUID(), "delivery", m.ID.UUID(), "error", err)
 	}
 	return err
@@ -242,7 +242,7 @@ func (d *Dispatcher) markAll(ctx context.Context, list []outbox.DeliveryMark) (f
 		return nil, err
 	}
 	for _, id := range done.Disabled {
-		d.log.InfoContext(ctx, "a subscription was disabled, for its endpoint takes no events", "webhook", id.UUID())
+		d.log.InfoContext(ctx, "a webhook was disabled because its endpoint accepted no events", "webhook", id.UUID())
 	}
 	if len(done.Disabled) > 0 {
 		if d.observe.Disabled != nil {

@@ -27,10 +27,10 @@ func (d *Dispatcher) FollowKeysOnce(ctx context.Context) error {
 		return err
 	}
 	for _, id := range followed.Disabled {
-		d.log.WarnContext(ctx, "a webhook was disabled: its API key was revoked or has expired", "webhook", id.String())
+		d.log.WarnContext(ctx, "a webhook was disabled because its API key was revoked or has expired", "webhook", id.String())
 	}
 	for _, id := range followed.Resumed {
-		d.log.InfoContext(ctx, "a webhook was resumed: its API key has not expired", "webhook", id.String())
+		d.log.InfoContext(ctx, "a webhook was resumed because its API key has not expired", "webhook", id.String())
 	}
 	if n := len(followed.Disabled); n > 0 {
 		if d.observe.Disabled != nil {

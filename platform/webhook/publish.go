@@ -91,11 +91,11 @@ func (p *Publisher) Publish(ctx context.Context) error {
 // afterBatch logs the postponed and dropped events of a batch, and calls onQueued if the batch has deliveries.
 func (p *Publisher) afterBatch(ctx context.Context, done *outbox.Publication) {
 	if e := done.Postponed; e != nil {
-		p.log.ErrorContext(ctx, "an event cannot be published; it will be tried again", "event", e.ID.String(),
+		p.log.ErrorContext(ctx, "an event cannot be published; it will be retried", "event", e.ID.String(),
 			"type", string(e.Type), "client", e.Client.String(), "after", outbox.PostponeEvent, "error", done.Reason)
 	}
 	for _, e := range done.Dropped {
-		p.log.InfoContext(ctx, "an event was dropped: its object is gone, or its client is archived", "event", e.ID.String(), "type", string(e.Type),
+		p.log.InfoContext(ctx, "an event was dropped because its object is gone or its client is archived", "event", e.ID.String(), "type", string(e.Type),
 			"client", e.Client.String())
 	}
 	if done.Deliveries > 0 {

@@ -202,7 +202,7 @@ func TestDatabases(t *testing.T) {
 		{"report store", "--report-store=file://" + dir, warned, dir + " does not exist|--report-store"},
 		// No embedded database is promised where none can start.
 		{"database", "--postgres-bin=" + t.TempDir(), failed, "--postgres-bin|--database-url"},
-		{"migrations", "--database-url=" + empty, warned, "not there|serve migrates the tables"},
+		{"migrations", "--database-url=" + empty, warned, "do not exist|serve migrates the tables"},
 		{"migrations", "--no-migrate|--database-url=" + empty, failed, "partnerapi migrate"},
 	} {
 		want.assert(t, "")
@@ -212,7 +212,7 @@ func TestDatabases(t *testing.T) {
 	}
 	for change, want := range map[string]expected{
 		"INSERT INTO schema_migrations (version_id, is_applied) VALUES (9999, true)": {"migrations", "", failed, "newer version"},
-		"DELETE FROM schema_migrations":                                              {"migrations", "", warned, "not there"},
+		"DELETE FROM schema_migrations":                                              {"migrations", "", warned, "do not exist"},
 		"ALTER TABLE schema_migrations RENAME TO migrations":                         {"migrations", "", failed, "before 1.0|docs/versions.md"},
 	} {
 		w := worldtest.New(t)
@@ -401,7 +401,7 @@ func TestBacklogs(t *testing.T) {
 	} {
 		w.Exec(change)
 	}
-	expected{"background work", "", warned, "events to publish|mails to send|1 jobs|1 directory syncs|partnerapi work"}.
+	expected{"background work", "", warned, "events to publish|emails to send|1 jobs|1 directory syncs|partnerapi work"}.
 		assert(t, w.Pool().Config().ConnString())
 }
 

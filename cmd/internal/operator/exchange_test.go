@@ -157,8 +157,8 @@ func TestImportCSV(t *testing.T) {
 	}
 	c.says([]string{"export"}, `Ruiz; née \"Paz\"`, domain.UserID(uuid.NewSHA1(uuid.UUID(client), []byte("bo@example.com"))).String())
 	c.refused(false, []string{"import", "--csv=user", fileOf(t, "client,email\n\n"+client.String()+",nobody\n")}, "line 3: email must be", "1 of 1 lines")
-	c.refused(false, []string{"import", "--csv=users", table}, `--csv: "users" is no kind of objects; it must be one of partner`)
-	c.refused(false, []string{"import", "--csv=user", fileOf(t, "client,mail\n")}, `names what is no field of user, or names it twice: "mail"`)
+	c.refused(false, []string{"import", "--csv=users", table}, `--csv: "users" is not a kind of object; it must be one of partner`)
+	c.refused(false, []string{"import", "--csv=user", fileOf(t, "client,mail\n")}, `contains names that are not fields of user or are repeated: "mail"`)
 }
 
 // TestManyRefusals verifies that a bad line that many others refer to does not flood the terminal: the first lines and a

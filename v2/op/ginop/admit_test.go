@@ -196,7 +196,7 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 		synctest.Wait()
 		logs := e.log.String()[before:]
 		if strings.Count(logs, "\n") != 2 || !strings.Contains(logs,
-			`msg="requests refused without a valid key" requests=60 keys=0 top_keys="" addresses=1 top_addresses="192.0.2.1 60"`) || !strings.Contains(logs,
+			`msg="requests rejected without a valid key" requests=60 keys=0 top_keys="" addresses=1 top_addresses="192.0.2.1 60"`) || !strings.Contains(logs,
 			`requests=30 keys=1 top_keys="pk_good 20" addresses=1 top_addresses="192.0.2.1 10" within=1m0s`) {
 			t.Errorf("logs %s", logs)
 		}

@@ -84,11 +84,11 @@ func (b *budgets) add(ctx context.Context, name string, n, limit int64) budget {
 	switch {
 	case err != nil:
 		if b.sharedIsDown.CompareAndSwap(false, true) {
-			b.log.WarnContext(ctx, "the shared budgets cannot be reached; counting in this process", "error", err)
+			b.log.WarnContext(ctx, "the shared request budgets are unavailable; counting in this process", "error", err)
 		}
 		count, left, _ = b.local.Add(ctx, name, n, window) // memory does not fail
 	case b.sharedIsDown.CompareAndSwap(true, false):
-		b.log.InfoContext(ctx, "the shared budgets can be reached again")
+		b.log.InfoContext(ctx, "the shared request budgets are available again")
 	}
 	return budget{limit: limit, count: count, left: left}
 }

@@ -30,9 +30,9 @@ type refusalKey struct {
 
 // summedStatuses maps the statuses that are logged in sums to their log messages.
 var summedStatuses = map[int]string{
-	http.StatusTooManyRequests:    "requests refused as too many",
-	http.StatusUnauthorized:       "requests refused without a valid key",
-	http.StatusMisdirectedRequest: "requests refused for keys of other cells",
+	http.StatusTooManyRequests:    "requests rejected by a rate limit",
+	http.StatusUnauthorized:       "requests rejected without a valid key",
+	http.StatusMisdirectedRequest: "requests rejected for keys of other cells",
 }
 
 const (
