@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The service alone: a static binary, certificates, and two folders to write in.
+# Only the service: a static binary, certificates and two writable folders.
 # docker build --build-arg VERSION=v1.0.0 --build-arg COMMIT=$(git rev-parse HEAD) -t partnerapi:v1.0.0 .
 
 FROM golang:1.26-bookworm AS build
@@ -9,7 +9,7 @@ RUN go mod download
 COPY . .
 ARG VERSION=dev
 ARG COMMIT=
-# The tag leaves out Gin's MessagePack, as in the Makefile.
+# The tag omits Gin's MessagePack, as in the Makefile.
 RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags \
         "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/partnerapi ./cmd/partnerapi && \
     mkdir -p /out/data /out/tmp
@@ -17,7 +17,7 @@ RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags \
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/partnerapi /partnerapi
-# A new volume takes the owner of the folder that it is mounted on.
+# A new volume takes over the owner of the folder that it is mounted on.
 COPY --from=build --chown=65532:65532 --chmod=700 /out/data /data
 COPY --from=build --chown=65532:65532 --chmod=700 /out/tmp /tmp
 USER 65532:65532

@@ -4,21 +4,21 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 ARGS    ?= --demo --release latest
 
-# The flags of all builds and tests. A shell that runs eval "$(make env)" has them too: go then shares make's build
-# cache, and what vet and tests found out. Because of -trimpath, copies of the sources share it, such as that of
+# The flags of all builds and tests. A shell that runs eval "$(make env)" also has them: go then shares make's build
+# cache and the cached results of vet and tests. Because of -trimpath, copies of the sources share it, such as that of
 # without-v1. A flag -tags replaces this one, and names its tags too. make lint runs vet. Without tables for debuggers
 # and symbols (-s), a test links in less than half the time. The timeout is of a package, on a loaded machine.
 TAGS  = nomsgpack
 FLAGS = -trimpath -tags=$(TAGS) -vet=off -ldflags=-s -timeout=30m
 export GOFLAGS := $(strip $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS))
 
-# Without a compiler of C, as releases are built. The race detector needs it.
+# Without a C compiler, as releases are built. The race detector needs one.
 export CGO_ENABLED ?= 0
 
-# Empty where version 1 was removed.
+# Empty if version 1 was removed.
 V1COMPAT = $(wildcard ./v1compat)
 
-# A server that is named makes PostgreSQL's programs unnecessary.
+# PostgreSQL's programs are not needed if a server is given.
 TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
@@ -39,22 +39,22 @@ SCALE_PACKAGES = $(sort $(dir $(SCALE_FILES)))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-env: ## print the exports by which go shares the build cache with make: eval "$(make env)"
+env: ## print the variables with which go shares make's build cache: eval "$(make env)"
 	@echo "export GOFLAGS='$(GOFLAGS)' CGO_ENABLED=$(CGO_ENABLED)"
 
 build: ## build bin/partnerapi
 	$(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
 
-run: $(RUN_SERVER) build ## serve a demonstration on its own database (ARGS='…' for other flags)
+run: $(RUN_SERVER) build ## serve a demonstration with its own database (other flags: ARGS='…')
 	bin/partnerapi serve $(ARGS)
 
-test: $(TEST_SERVER) ## run the tests, on a real PostgreSQL, without those of test-slow
+test: $(TEST_SERVER) ## run the tests with a real PostgreSQL, except those of test-slow
 	$(GO) test ./...
 
-# The tests of v2 with a subtest for each operation.
+# The tests of v2 with a subtest per operation.
 MATRICES  = ErrorMatrix|CrossTenant|PartsOfOthers|OrderOfChecks|StatementsOfLists|StatementsOfReads|FilterMatrix
 
-# What else fails after a change of a field, a filter or an event: examples, goldens, bindings, tables of documents.
+# The other tests that fail after a change to a field, a filter or an event: examples, goldens, bindings, tables in documents.
 DECLARED  = Examples|EventCatalogue|CursorBindings|CursorBindingsOfV1|StatementsOfLists|StatementsOfReads|FilterMatrix|Releases|EventsOfRelease|MembersSince|Golden|Table|GivenUp|MigrationGuide|(Operations|Flags|Delta|Report)Table|Documents
 
 test-fast: $(TEST_SERVER) ## run the tests of declarations, documents and examples, or the matrices of one OPERATION (users.list)
@@ -62,34 +62,34 @@ test-fast: $(TEST_SERVER) ## run the tests of declarations, documents and exampl
 	$(if $(OPERATION),,$(GO) test ./v2 $(V1COMPAT) ./cmd/partnerapi -run '^Test($(DECLARED))$$')
 	$(if $(OPERATION),$(GO) test ./v2 -run '^Test($(MATRICES))$$/^$(subst .,\.,$(OPERATION))$$')
 
-test-slow: $(TEST_SERVER) ## run the tests of kills, attacks, random histories and query plans
+test-slow: $(TEST_SERVER) ## run the slow tests: kills, attacks, random histories and query plans
 	$(GO) test -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
-test-scale: $(TEST_SERVER) ## run the tests that take long: a year of the service, failovers, growth, a large move
+test-scale: $(TEST_SERVER) ## run the longest tests: a year of the service, failovers, growth, a large move
 	$(GO) test -tags '$(TAGS) slow scale' -v -timeout=1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
 
 test-all: $(TEST_SERVER) ## run test and test-slow
 	$(GO) test -tags '$(TAGS) slow' ./...
 
-# A month's end and a year's, a leap day, and the first minute of a month; in UTC.
+# The end of a month and of a year, a leap day, and the first minute of a month; in UTC.
 DATES     ?= 2027-01-31T23:58,2027-12-31T23:59,2028-02-29T12:00,2027-03-01T00:01
 PACKAGES  ?= ./...
 BUSY      ?= true
 
-test-dates: postgres ## run the tests of PACKAGES at DATES, without a resolver, all cores BUSY (Linux)
+test-dates: postgres ## run the tests of PACKAGES at DATES, without DNS and with all cores BUSY (Linux)
 	$(GO) mod download
 	$(GO) -C tools build -o out/dates ./dates
 	tools/out/dates -busy=$(BUSY) $(DATES) $(GO) test $(PACKAGES)
 
 race: export CGO_ENABLED = 1
-race: $(TEST_SERVER) ## run the tests with the race detector, without those of test-slow
+race: $(TEST_SERVER) ## run the tests with the race detector, except those of test-slow
 	$(GO) test -race ./...
 
-bench: postgres ## measure speed and memory, and print a table with ratios (BENCH=-help: what of it)
+bench: postgres ## measure speed and memory, and print a table with ratios (options: BENCH=-help)
 	$(GO) -C tools/bench build -o ../out/bench .
 	tools/out/bench $(BENCH)
 
-bench-large: postgres ## measure the same on a million users (half an hour to fill; BENCH='-data-dir DIR' keeps them)
+bench-large: postgres ## run bench with a million users (takes half an hour to fill; BENCH='-data-dir DIR' keeps them)
 	$(GO) -C tools/bench build -o ../out/bench .
 	tools/out/bench -large $(BENCH)
 
@@ -97,15 +97,15 @@ bench-large: postgres ## measure the same on a million users (half an hour to fi
 FUZZ_PACKAGES = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func Fuzz' .)))
 FUZZTIME     ?= 10s
 
-fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s), guided by coverage; what fails is kept in testdata/fuzz
+fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s), guided by coverage; testdata/fuzz keeps failing inputs
 	@GO='$(GO)' tools/fuzz.sh $(FUZZTIME) $(FUZZ_PACKAGES)
 
 NIGHTLY_FUZZTIME ?= 5m
 
-test-nightly: ## run race, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) a target; all, though one fails (hours)
+test-nightly: ## run race, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) per target; continue after failures (takes hours)
 	$(MAKE) -k -j1 race test-scale test-dates $(if $(V1COMPAT),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
 
-lint: ## check formatting, vet, staticcheck, and the workflows of .github
+lint: ## check the formatting, and run vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet -tags '$(TAGS) slow scale' ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
@@ -118,20 +118,20 @@ lint: ## check formatting, vet, staticcheck, and the workflows of .github
 lint-more: ## run golangci-lint (.golangci.yml); it takes minutes to compile
 	$(GO) tool -modfile=tools/lint/go.mod golangci-lint run ./...
 
-vulnerabilities: ## look up known vulnerabilities in what the program calls (in Go's public database)
+vulnerabilities: ## check the code that the program calls for known vulnerabilities (in Go's public database)
 	$(GO) tool -modfile=tools/lint/go.mod govulncheck ./...
 
 format: ## format the code
 	gofmt -w $$(git ls-files '*.go')
 
-postgres: ## get PostgreSQL's programs, where there are none
+postgres: ## download PostgreSQL's programs if there are none
 	@db/embedded/fetch.sh
 
-# All that is version 1.
+# All files of version 1.
 OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go v2/api/v1*.go v2/testdata/v1* db/v1*.go db/move/v1*.go cmd/internal/v1cmd cmd/internal/operator/v1*.go cmd/partnerapi/v1* \
 	tools/bench/v1.go
 
-remove-v1: ## delete version 1, and add the migration that takes it out of databases
+remove-v1: ## delete version 1, and add the migration that removes it from databases
 	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
 	cp idmap/drop.sql "db/migrate/migrations/$$(printf '%05d' "$$next")_without_v1.sql" && rm -rf $(OF_V1)
 	@for file in *.md docs/*.md docs/*/*.md; do awk -f tools/without_v1.awk "$$file" >main.md.new && cat main.md.new >"$$file"; done; rm main.md.new
@@ -141,69 +141,69 @@ remove-v1: ## delete version 1, and add the migration that takes it out of datab
 # start processes. make test-nightly tests all.
 WITHOUT_V1 ?= ./v2/... ./db ./docs ./cmd/internal/operator
 
-without-v1: postgres ## prove that v2 serves a used database, and passes its tests, without version 1
+without-v1: postgres ## verify that v2, without version 1, serves a used database and passes its tests
 	@GO='$(GO)' tools/without_v1.sh $(WITHOUT_V1)
 
-rules: ## check docs/alerts.yml as promtool does, and run its tests where promtool is installed; check deploy/grafana.json
+rules: ## check docs/alerts.yml as promtool does, run its tests if promtool is installed, and check deploy/grafana.json
 	cd tools/rules && $(GO) run . ../../docs/alerts.yml ../../deploy/grafana.json
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
-release: ## write dist/, what VERSION=v1.0.0 is given out as, of the commit that is checked out
+release: ## write the release files of VERSION=v1.0.0 to dist/, from the commit that is checked out
 	$(GO) -C tools/release build -o ../out/release .
 	rm -rf dist
 	tools/out/release -version '$(VERSION)' $(RELEASE)
 
-release-test: postgres ## make a release of this platform twice, install it (as root, with dpkg), and run it
+release-test: postgres ## build a release for this platform twice, install it (as root, with dpkg) and run it
 	cd tools/release && $(GO) test -count=1 .
 
-licenses: ## check that the licences of all that the program is built from fit
+licenses: ## check that the licenses of all dependencies are compatible
 	$(GO) -C tools/release build -o ../out/release .
 	tools/out/release -licenses
 
 # What the result of make chart depends on.
 CHART_SUM = git ls-files -z deploy/helm tools/chart ':!tools/chart/passed' | xargs -0 sha256sum | sha256sum
 
-chart: ## check deploy/helm as helm lint and helm template do, in every combination of its main values
+chart: ## check deploy/helm as helm lint and helm template do, in all combinations of its main values
 	cd tools/chart && $(GO) vet . && $(GO) run . ../../deploy/helm
 	@$(CHART_SUM) >tools/chart/passed
 
 # Kubernetes' types take minutes to compile.
-chart-changed: ## run make chart unless the chart is the one that passed last (tools/chart/passed)
+chart-changed: ## run make chart if the chart has changed since it last passed (tools/chart/passed)
 	@$(CHART_SUM) | cmp -s - tools/chart/passed || $(MAKE) chart
 
-operations: ## write docs/operations.md, docs/flags.md and the tables of guides from the declarations
+operations: ## generate docs/operations.md, docs/flags.md and the tables of guides from the declarations
 	$(GO) test ./cmd/partnerapi -run '^Test(Operations|Flags|Delta|Report)Table$$' -update
 
-goldens: $(TEST_SERVER) ## write what cursors are bound to, and what the translators of v1 make
+goldens: $(TEST_SERVER) ## generate the golden files of cursor bindings and of v1's translators
 	$(GO) test ./v2 $(V1COMPAT) -run '^Test(CursorBindings|CursorBindingsOfV1|Golden)$$' -update
 
-schema: $(TEST_SERVER) ## write docs/schema.md from a migrated database
+schema: $(TEST_SERVER) ## generate docs/schema.md from a migrated database
 	$(GO) test ./db/migrate -run '^TestSchemaDocument$$' -update
 
-examples: $(TEST_SERVER) ## write the examples of the OpenAPI documents, and of the guide to events, from the demonstration
+examples: $(TEST_SERVER) ## generate the examples in the OpenAPI documents and the guide to events from the demonstration
 	$(GO) test ./v2 $(V1COMPAT) -run '^Test(Examples|EventCatalogue)$$' -update
 
 # One after the other: the second writes what the first reads.
-fields: ## renew docs/migrating.md and docs/migrating around their tables of fields
+fields: ## generate docs/migrating.md and docs/migrating with their tables of fields
 	$(GO) test ./v1compat -parallel 1 -run '^Test(Table|MigrationGuide)$$' -update
 
-migrating: fields $(TEST_SERVER) ## run fields, and renew the examples of these guides and of docs/guide/moving-from-v1.md on the demonstration
+migrating: fields $(TEST_SERVER) ## run fields, and generate the examples of these guides and of docs/guide/moving-from-v1.md from the demonstration
 	$(GO) test ./cmd/partnerapi -run '^TestGuides$$/^(migrating|moving-from-v1)$$' -update
 
-# First those that fail within seconds where a row is missing that people write; last what runs the demonstration.
+# First the targets that fail within seconds if a handwritten row is missing; last those that run the demonstration.
 ONLY ?= operations goldens $(if $(V1COMPAT),fields) schema examples $(if $(V1COMPAT),migrating)
 
-generate: $(TEST_SERVER) ## renew all that is generated, or ONLY some targets (ONLY='schema examples'), in a copy of the sources; where that fails, nothing is changed
+generate: $(TEST_SERVER) ## generate everything, or ONLY some targets (ONLY='schema examples'), in a copy of the sources; a failure changes nothing
 	@GO='$(GO)' tools/generate.sh $(ONLY)
 
-# They are as the lock file has them where npm's own note is newer than that.
+# The packages match the lock file if npm's own record is newer than it.
 tools/npm/node_modules/.package-lock.json: tools/npm/package-lock.json
 	cd tools/npm && npm ci --prefer-offline
 
-scripts: tools/npm/node_modules/.package-lock.json ## install what make contract runs of npm's registry, where it is not there
+scripts: tools/npm/node_modules/.package-lock.json ## install the npm packages that make contract needs, if they are missing
 
-contract: postgres ## lint the OpenAPI documents, run programs with the clients made from them and with agents' clients, and see the pages in Chromium
+contract: postgres ## lint the OpenAPI documents, run generated clients and agents' clients, and test the pages in Chromium
 	@GO='$(GO)' tools/contract.sh
 
-baseline: ## keep the OpenAPI documents of today as served, and those of RELEASES ('2.3')
+baseline: ## store today's OpenAPI documents as served, and those of RELEASES ('2.3'), as the baseline
 	@GO='$(GO)' tools/contract.sh baseline $(RELEASES)

@@ -1,9 +1,9 @@
-{{/* Names of Services have at most 63 characters: 55, and what is added. */}}
+{{/* Names of Services have at most 63 characters: 55 and a suffix. */}}
 {{- define "partnerapi.name" -}}
 {{- ternary .Release.Name (print .Release.Name "-" .Chart.Name) (contains .Chart.Name .Release.Name) | trunc 55 | trimSuffix "-" -}}
 {{- end }}
 
-{{/* What a service and a policy select pods by. */}}
+{{/* The labels by which services and policies select pods. */}}
 {{- define "partnerapi.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -20,7 +20,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "partnerapi.pod" -}}
 {{- $values := .root.Values }}
 automountServiceAccountToken: false
-# Else the Service partnerapi would set variables that begin with PARTNERAPI_.
+# Otherwise, the Service partnerapi would set variables that begin with PARTNERAPI_.
 enableServiceLinks: false
 {{- with $values.image.pullSecrets }}
 imagePullSecrets:
@@ -80,10 +80,10 @@ volumes:
 {{- end }}
 {{- end }}
 
-{{/* The variables of every process that are no secrets. The folder in the volume is made by the program, for itself alone. */}}
+{{/* The variables of every process that are not secret. The program creates the folder in the volume, accessible only to itself. */}}
 {{- define "partnerapi.env" -}}
 {{- if not (or .Values.reportStore .Values.data.claim) }}
-{{- fail "give reportStore, or data.claim: one pod makes a report, and another one serves it" }}
+{{- fail "set reportStore or data.claim, because one pod creates a report and another one serves it" }}
 {{- end }}
 - {name: PARTNERAPI_DATA_DIR, value: /data/partnerapi}
 - {name: PARTNERAPI_LISTEN, value: ":8080"}
@@ -92,7 +92,7 @@ volumes:
 - {name: PARTNERAPI_LOG_FORMAT, value: json}
 - {name: PARTNERAPI_DRAIN, value: {{ printf "%vs" .Values.serve.drain }}}
 - {name: PARTNERAPI_RELEASE, value: {{ .Values.release | quote }}}
-- {name: PARTNERAPI_PUBLIC_URL, value: {{ required "publicURL: give the address that callers reach the service at" .Values.publicURL | quote }}}
+- {name: PARTNERAPI_PUBLIC_URL, value: {{ required "set publicURL to the URL at which callers reach the service" .Values.publicURL | quote }}}
 {{- with .Values.trustedProxies }}
 - {name: PARTNERAPI_TRUSTED_PROXIES, value: {{ join "," . | quote }}}
 {{- end }}
