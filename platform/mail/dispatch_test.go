@@ -318,7 +318,7 @@ func TestUnsentIsTold(t *testing.T) {
 		if err := d.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		if strings.Count(log.String(), "a mail was ") != 1 || !strings.Contains(log.String(), want) {
+		if strings.Count(log.String(), "an email was ") != 1 || !strings.Contains(log.String(), want) {
 			t.Errorf("the log has\n%s\nin place of %q", log.String(), want)
 		}
 	}

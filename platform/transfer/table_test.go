@@ -164,16 +164,16 @@ func TestFormats(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, csv, want string
 	}{
-		"gzip":             {zipped.String(), zipped.String(), "compressed by gzip"},
+		"gzip":             {zipped.String(), zipped.String(), "compressed with gzip"},
 		"UTF-16":           {utf16, "", "is in UTF-16"},
 		"no mark":          {utf16[2:], "", "is in UTF-16"},
 		"a spreadsheet":    {"PK\x03\x04rest", "PK\x03\x04rest", "save the sheet as CSV"},
-		"zstd":             {"\x28\xb5\x2f\xfdrest", "", "compressed by zstd"},
-		"pretty":           {"\n{\n  \"object\": \"partner\"\n}\n", "", "one object on each line"},
-		"a list":           {"[" + object + "]", "", "one object on each line"},
-		"a pretty list":    {"[\n" + object + "\n]\n", "", "one object on each line"},
-		"a first field":    {"{\"object\":\"partner\",\n\n \"name\":\"P\"}\n" + object + "\n", "", "one object on each line"},
-		"a first brace":    {"{ \"name\":\"P\"\n}\n", "", "one object on each line"},
+		"zstd":             {"\x28\xb5\x2f\xfdrest", "", "compressed with zstd"},
+		"pretty":           {"\n{\n  \"object\": \"partner\"\n}\n", "", "one object per line"},
+		"a list":           {"[" + object + "]", "", "one object per line"},
+		"a pretty list":    {"[\n" + object + "\n]\n", "", "one object per line"},
+		"a first field":    {"{\"object\":\"partner\",\n\n \"name\":\"P\"}\n" + object + "\n", "", "one object per line"},
+		"a first brace":    {"{ \"name\":\"P\"\n}\n", "", "one object per line"},
 		"a cut line":       {"{\"object\":\"part\n" + object, "", ""},
 		"a cut file":       {"{\"object\":\"part\n\n", "", ""},
 		"JSON as a table":  {"", "\n" + object + "\n", "omit --csv"},

@@ -146,10 +146,10 @@ func TestUnable(t *testing.T) {
 	closed.Close()
 	for what, c := range map[string]Config{
 		"call GET /v2/clients": w.compare(gone),
-		"does not take":        config(w.URL, "pk_nobody", w.Clock.Now()),
+		"rejects the key":      config(w.URL, "pk_nobody", w.Clock.Now()),
 		"no address":           w.compare("ftp://example.com"),
 		"does not respond":     w.compare(closed.URL),
-		"answered 404":         w.compare(w.URL + "/elsewhere"),
+		"returned 404":         w.compare(w.URL + "/elsewhere"),
 	} {
 		r, err := Compare(t.Context(), c)
 		if err == nil || !strings.Contains(err.Error(), what) {

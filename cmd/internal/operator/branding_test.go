@@ -76,7 +76,7 @@ func TestBranding(t *testing.T) {
 	c.audited("branding set partner display_name logo", "branding clear client", "branding clear brand")
 	c.wantBrand([]string{"partner", "--client", client.String()}, map[string]string{
 		"display_name": "Partner default", "sender_email": " none", "accent_color": "#ffd400 partner"})
-	c.refused(false, []string{"branding", "clear", "partner", "--client", client.String()}, "no brand of "+client.String())
+	c.refused(false, []string{"branding", "clear", "partner", "--client", client.String()}, client.String()+" has no brand of its own")
 }
 
 // TestBrandingRejects verifies that a wrong command line, field or owner changes nothing and is named.
@@ -94,7 +94,7 @@ func TestBrandingRejects(t *testing.T) {
 		{[]string{"--display-name=A"}, true, "give either a partner or --service"},
 		{[]string{"partner", "--service", "--display-name=A"}, true, "give either a partner or --service"},
 		{[]string{"--service", "--client=x", "--display-name=A"}, true, "--client requires a partner"},
-		{[]string{"partner"}, true, "name a field to set"},
+		{[]string{"partner"}, true, "give a field to set"},
 		{[]string{"partner", "--display-name=A", "--mail-domains=local"}, true, `--mail-domains: "local" is not a domain`},
 		{[]string{"Other", "--client", client.String(), "--display-name=A"}, false, "belongs to another partner"},
 		{[]string{"partner", "--accent-color=red"}, false, "accent_color must be a color"},

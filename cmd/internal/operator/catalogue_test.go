@@ -40,7 +40,7 @@ func TestCatalogue(t *testing.T) {
 	if to.must("catalogue", "export") != lines {
 		t.Error("the export of the other cell is another one")
 	}
-	to.says([]string{"catalogue", "import", fileOf(t, lines)}, "0 added, 0 changed, 0 wrong")
+	to.says([]string{"catalogue", "import", fileOf(t, lines)}, "0 added, 0 changed, 0 invalid")
 	if out := to.must("audit"); strings.Count(out, " catalogue import ") != 2 {
 		t.Errorf("the audit trail is %s", out)
 	}
@@ -69,7 +69,7 @@ func TestEnableTemplates(t *testing.T) {
 	if n := options(); n == 0 || n >= all {
 		t.Errorf("%d of %d templates are enabled", n, all)
 	}
-	c.refused(false, []string{"templates", "enable", client, "it", "sport"}, `"sport"`, "there are delivery, executive, finance")
+	c.refused(false, []string{"templates", "enable", client, "it", "sport"}, `"sport"`, "use one of delivery, executive, finance")
 	c.refused(false, []string{"templates", "enable", domain.ClientID{15: 1}.String(), "it"}, "no client")
 	c.says([]string{"templates", "enable", client, "all"}, "delivery")
 	if n := options(); n != all {

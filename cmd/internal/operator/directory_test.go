@@ -77,6 +77,6 @@ func TestDirectoryCommands(t *testing.T) {
 	}
 	c.Exec("UPDATE clients SET archived_at = now() WHERE id = $1", acme)
 	for _, client := range []string{"Acme", acme.String()} {
-		c.refused(false, connect(client, key), "it was archived")
+		c.refused(false, connect(client, key), "it is archived")
 	}
 }

@@ -106,7 +106,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	if c.EncryptionKey == "" {
 		place = c.KeyFile()
 	}
-	fmt.Fprintf(s.Out, "only earlier backups need the old keys now; remove the keys from %s\n", place)
+	fmt.Fprintf(s.Out, "only earlier backups need the old keys now; remove the old keys from %s\n", place)
 	return nil
 }
 

@@ -87,16 +87,16 @@ func TestRotate(t *testing.T) {
 	}
 	v.assertSealed(older, v.clients...)
 
-	v.says(rotate(newer+","+older), "3 secrets were encrypted", "take them out")
-	v.says(rotate(newer, "--old="+older), "0 secrets were encrypted", "take them out")
-	v.says(rotate(newer), "0 secrets were encrypted", "take them out")
+	v.says(rotate(newer+","+older), "3 secrets were encrypted", "remove the old keys")
+	v.says(rotate(newer, "--old="+older), "0 secrets were encrypted", "remove the old keys")
+	v.says(rotate(newer), "0 secrets were encrypted", "remove the old keys")
 	v.assertSealed(newer, v.clients...)
 	if err := v.open(older); err == nil {
 		t.Error("the older key is still taken")
 	}
 
 	v.Exec("UPDATE directory_connections SET credentials = credentials || '\\x00' WHERE client_id = $1", v.clients[1])
-	v.refused(false, rotate(newest+","+newer), "directory_connections "+v.clients[1].UUID(), "altered", "1 secret was not: keep the older key")
+	v.refused(false, rotate(newest+","+newer), "directory_connections "+v.clients[1].UUID(), "altered", "1 secret was not encrypted with the new key; keep the old key")
 	v.assertSealed(newest, v.clients[0], v.clients[2])
 	v.Must(v.open(newer)) // it is not finished
 }

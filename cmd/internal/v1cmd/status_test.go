@@ -372,14 +372,14 @@ func TestStatusUntilTheEnd(t *testing.T) {
 		t.Errorf("got %+v, want no checklist and no forecast after the end", st)
 	}
 	holds(t, w.text(StatusCmd{Operations: true}), "v1 ended on 2026-05-26", " off ",
-		"It can be deleted from 2026-06-25 on, unless it is called before then;  no one has called it since then.")
+		"It can be deleted from 2026-06-25 on, unless it is called before then; no one has called it since then.")
 	w.called("pk_all", "GET /v1/clients", 5, 5, 1, 1)
-	holds(t, w.text(StatusCmd{}), "It can be deleted from 2026-07-10 on, unless it is called before then;  its last call was on 2026-06-10.")
+	holds(t, w.text(StatusCmd{}), "It can be deleted from 2026-07-10 on, unless it is called before then; its last call was on 2026-06-10.")
 	if at := w.read(StatusCmd{Key: "pk_other"}).DeletableAt; at == nil || FormatDay(at.Time) != "2026-07-10" {
 		t.Errorf("can be deleted at %v", at)
 	}
 	w.Clock.Advance(40 * 24 * time.Hour)
-	holds(t, w.text(StatusCmd{}), "It can be deleted, as no one has called it since then: run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
+	holds(t, w.text(StatusCmd{}), "It can be deleted, as no one has called it since then. In the sources, run make remove-v1", "OF_V1", "idmap/drop.sql", "partnerapi migrate")
 	w.page(StatusCmd{})
 }
 
