@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -89,13 +88,17 @@ func (f *Font) check() (err error) {
 }
 
 // builtIn returns the fonts for Latin, Greek and Cyrillic: regular and bold.
-var builtIn = sync.OnceValue(func() [2]*Font {
-	regular, err := parseFont(goregular.TTF, "regular")
-	bold, boldErr := parseFont(gobold.TTF, "bold")
-	if err = cmp.Or(err, boldErr); err != nil {
-		panic(err) // the fonts are a part of the program
+var builtIn = sync.OnceValue(func() (fonts [2]*Font) {
+	for i, file := range [][]byte{goregular.TTF, gobold.TTF} {
+		data, err := plainZero(file)
+		if err == nil {
+			fonts[i], err = parseFont(data, []string{"regular", "bold"}[i])
+		}
+		if err != nil {
+			panic(err) // the fonts are a part of the program
+		}
 	}
-	return [2]*Font{regular, bold}
+	return fonts
 })
 
 // typeface is a font in one document, with a cache of its characters' widths. It is not safe for concurrent use.
