@@ -18,6 +18,9 @@ func (c AccentColor) TextColor() string {
 	return blackText
 }
 
+// DarkOnWhite reports whether a text in the color can be read on white: its contrast is then over 4.5 (WCAG 2.2, AA).
+func (c AccentColor) DarkOnWhite() bool { return c.TextColor() == whiteText }
+
 // contrast returns the contrast ratio of two luminances, the lighter one first (WCAG 2.2, "contrast ratio").
 func contrast(lighter, darker float64) float64 { return (lighter + 0.05) / (darker + 0.05) }
 

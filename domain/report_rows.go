@@ -189,3 +189,26 @@ type ExposureMonth struct {
 	Month           Date // its first day
 	Found, Resolved int
 }
+
+// UserInNeed is an active user who needs attention, and why: the score, the overdue courses, the simulated emails of a
+// period that the user fell for if they are two or more, and the unresolved critical exposures.
+type UserInNeed struct {
+	Person
+	Score, Overdue, Clicked, Critical int
+	NeedCounts
+}
+
+// NeedCounts counts all users who need attention, those with each reason, and their critical exposures.
+type NeedCounts struct {
+	Users, HighRisk, WithOverdue, RepeatClickers, WithCritical int
+	// AllCritical is the number of unresolved critical exposures; nil if no user in need has any.
+	AllCritical *int
+}
+
+// OverdueUser is an active user with overdue courses, whose titles are in the order of their due dates.
+type OverdueUser struct {
+	Person
+	Overdue     int
+	OldestDueOn Date
+	Titles      []string `bun:",array"`
+}

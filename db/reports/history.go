@@ -2,8 +2,8 @@ package reports
 
 import "partnerapi/domain"
 
-// history is an SQL FROM item and condition with the active users u of the client and their events e from ?since until
-// ?until. Exposures are events only if ?darkWeb is true.
+// history is an SQL FROM item with the active users u of the client and their events e until ?until, and the begin of a
+// condition that lacks the time from which events are read. Exposures are events only if ?darkWeb is true.
 var history = reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT w.at, w.kind, c.title AS subject, 0 AS version
@@ -30,20 +30,21 @@ var history = reportedUsers + `
 		CROSS JOIN LATERAL (VALUES (x.first_seen_at, 'exposure_found'), (x.resolved_at, 'exposure_resolved')) AS w (at, kind)
 		WHERE x.client_id = ?client AND x.user_id = u.id AND ?darkWeb::boolean
 	) AS e
-	WHERE e.at >= ?since AND e.at < ?until`
+	WHERE e.at >= `
 
 // History reads the events of every active user in a period, ordered by user and then by time. Exposures are left out
 // if the client has no Dark Web Monitoring.
 var History = Statement[domain.HistoryEvent]{"read users' history",
 	"SELECT " + person + ", e.at, e.kind, e.subject, e.version FROM " + history +
-		" ORDER BY u.name_key, u.email_key, e.at, e.kind, e.subject, e.version"}
+		"?since AND e.at < ?until ORDER BY u.name_key, u.email_key, e.at, e.kind, e.subject, e.version"}
 
-// HistoryCount is the number of events of a kind.
+// HistoryCount is the number of events of a kind in a period, and Earlier that in the period before.
 type HistoryCount struct {
-	Kind   domain.HistoryKind
-	Events int
+	Kind            domain.HistoryKind
+	Events, Earlier int
 }
 
 // HistoryCounts counts the events of History by their kind.
-var HistoryCounts = Statement[HistoryCount]{"count users' history",
-	"SELECT e.kind, count(*) AS events FROM " + history + " GROUP BY e.kind"}
+var HistoryCounts = Statement[HistoryCount]{"count users' history", `
+	SELECT e.kind, count(*) FILTER (WHERE e.at >= ?since) AS events, count(*) FILTER (WHERE e.at < ?since) AS earlier
+	FROM ` + history + "?before AND e.at < ?until GROUP BY e.kind"}

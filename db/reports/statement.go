@@ -18,10 +18,13 @@ type Statement[Row any] struct{ action, text string }
 // query returns the statement with the named values that its text uses.
 func (s Statement[Row]) query(t *db.Tenant, p domain.ReportPeriod) pg.Query {
 	since, until := p.Within()
+	before, _ := p.Previous().Within()
 	now := t.DB().Now()
 	values := pg.Named{
 		"client": t.ID, "darkWeb": t.DarkWebMonitoring, "now": now, "today": domain.DateOf(now),
 		"since": since, "until": until, "firstDay": p.Start, "lastDay": p.End, // of the period
+		"before":        before, // the start of the period before
+		"highRiskBelow": domain.HighRiskBelow, "most": mostInNeed,
 	}
 	maps.DeleteFunc(values, func(name string, _ any) bool { return !strings.Contains(s.text, "?"+name) })
 	return pg.SQL(s.text, values)

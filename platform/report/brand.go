@@ -36,7 +36,7 @@ func (l *layout) drawBrand(b domain.Brand) {
 		marks = append(marks, l.logo(b.Logo, mediaType, float64(size.X)*scale, float64(size.Y)*scale))
 	}
 	name := l.fit(b.DisplayName, bodyWidth-x, brandStyle)
-	l.add(height+5, append(marks, l.words(name, x, height/2+1.4, brandStyle))...)
+	l.add(height+3.5, append(marks, l.words(name, x, height/2+1.4, brandStyle))...)
 }
 
 // logo returns a mark that draws a logo at the left margin, with its size in millimetres.
@@ -52,20 +52,12 @@ func (m *Renderer) WriteSample(ctx context.Context, w io.Writer, client string, 
 	return WritePDF(ctx, w, &Document{
 		Type: domain.ExecutiveSummary, Title: types[domain.ExecutiveSummary].title, Client: client, Brand: brand, MadeAt: now,
 		Sections: []Section{{Heading: "Preview", Blocks: []Block{
-			Text("This page shows how reports carry the brand. Its values are invented."),
+			Text("This page shows the brand in reports. Its values are invented."),
 			Figures{
-				{Label: "Risk score", Value: 742, Note: "of 850", Tone: Good},
-				{Label: "Training completed", Value: Percent(91.7)},
-				{Label: "Simulations failed", Value: Percent(4.2), Tone: Warning},
+				{Label: "Average risk score", Value: 742, Note: "grade B", Tone: Good},
+				{Label: "On track", Value: Percent(91.7), Note: "220 of 240 employees", Tone: Warning},
+				{Label: "Click rate", Value: Percent(4.2), Note: "10 of 240 simulated emails", Tone: Good},
 			},
 		}}},
 	}, m.extra)
-}
-
-// accentOf returns the accent color of a brand; that of reports if it has none.
-func accentOf(b domain.Brand) color {
-	if red, green, blue, ok := b.AccentColor.RGB(); ok {
-		return color{red, green, blue}
-	}
-	return accent
 }

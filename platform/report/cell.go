@@ -51,9 +51,9 @@ func (c *Column) holds(cell any) bool {
 	switch cell.(type) {
 	case nil:
 		return true
-	case string:
+	case string, Word:
 		return c.Kind == TextColumn
-	case int, float64, Percent:
+	case int, float64, Percent, WholePercent:
 		return c.Kind == NumberColumn
 	case domain.Date:
 		return c.Kind == DateColumn
@@ -74,10 +74,14 @@ func textOf(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
+	case Word:
+		return onPage(string(v))
 	case int:
 		return countText(v)
 	case Percent:
 		return rateText(float64(v))
+	case WholePercent:
+		return wholeRateText(float64(v))
 	case float64:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case domain.Date:
@@ -101,13 +105,38 @@ func (c *Column) share() int {
 	return max(c.Width, 1)
 }
 
-// period returns the first and the last day of the document's period as text; empty if it has no period.
+// dayLayout is the layout of a day in prose.
+const dayLayout = "2 January 2006"
+
+// dayText returns a day as prose has it: "28 November 2026".
+func dayText(d domain.Date) string { return d.Time().Format(dayLayout) }
+
+// periodText returns a period as prose has it: "November 2026" for a calendar month, otherwise its first and last day,
+// such as "31 August to 28 November 2026", with the parts that both have only once.
+func periodText(p domain.ReportPeriod) string {
+	start, end := p.Start.Time(), p.End.Time()
+	switch {
+	case p.Start == p.End:
+		return dayText(p.End)
+	case start.Year() != end.Year():
+		return dayText(p.Start) + " to " + dayText(p.End)
+	case start.Month() != end.Month():
+		return start.Format("2 January") + " to " + dayText(p.End)
+	case start.Day() == 1 && p.End.AddDays(1).Time().Day() == 1:
+		return start.Format("January 2006")
+	}
+	return start.Format("2") + " to " + dayText(p.End)
+}
+
+// period returns the document's period as text; empty if it has no period.
 func (d *Document) period() string {
 	if d.Period == nil {
 		return ""
 	}
-	return d.Period.Start.String() + " to " + d.Period.End.String()
+	return periodText(*d.Period)
 }
 
-// madeAt returns the time at which the report was made as text, in UTC.
-func (d *Document) madeAt() string { return d.MadeAt.UTC().Format("2006-01-02 15:04") + " UTC" }
+// created returns when the report was created as text, in UTC.
+func (d *Document) created() string {
+	return "Created " + d.MadeAt.UTC().Format(dayLayout+", 15:04") + " UTC"
+}

@@ -1,10 +1,18 @@
 package report
 
-import "math"
+import (
+	"math"
+
+	"partnerapi/domain"
+)
 
 // The measures of charts, in millimetres.
 const (
 	chartHeight = 54.0 // below the title
+	// lowHeight is that of a Donut, and of a chart of scores, which leaves room for a summary of one page.
+	lowHeight = 42.0
+	// gradeWidth is the width of the grades at the right of a chart of scores.
+	gradeWidth = 5.0
 	// keySquare is the size of the square before the name of a series or a share, and
 	// keyWidth its width with the space after it.
 	keySquare = 2.2
@@ -30,6 +38,9 @@ func (l *layout) drawChart(c *Chart, b box) {
 		b.y, b.height = b.y+5, b.height-5
 	}
 	p := l.newPlot(c, b)
+	if c.Grades {
+		p.drawGrades()
+	}
 	p.drawAxes()
 	if c.Kind == Line {
 		p.drawLines()
@@ -50,12 +61,12 @@ func (l *layout) drawLegend(c *Chart, b box) {
 	names := make([]string, len(c.Series))
 	width := -gap
 	for i, s := range c.Series {
-		names[i] = l.fit(s.Name, 40, labelStyle)
+		names[i] = l.fit(onPage(s.Name), 40, labelStyle)
 		width += keyWidth + l.width(names[i], labelStyle) + gap
 	}
 	x := b.x + (b.width-width)/2
 	for i, name := range names {
-		l.drawKey(name, x, b.y+keySquare, seriesColor(i))
+		l.drawKey(name, x, b.y+keySquare, l.accents.series(i))
 		x += keyWidth + l.width(name, labelStyle) + gap
 	}
 }
@@ -83,7 +94,7 @@ func (l *layout) drawDonut(c *Chart, b box) {
 	x, y := b.x+(maxWidth-widest)/2+radius, b.y+b.height/2
 	nameX, nameY := x+radius+gap, y-nameHeight*float64(shares-1)/2
 	angle := 90.0 // degrees, counter-clockwise from the right
-	for i, color := range c.colors() {
+	for i, color := range c.colors(l.accents) {
 		if names[i] == "" {
 			continue
 		}
@@ -131,6 +142,9 @@ func (l *layout) newPlot(c *Chart, b box) *plot {
 	}
 
 	left, right := 0.0, 0.0
+	if c.Grades {
+		right = gradeWidth
+	}
 	if p.horizontal {
 		left, right = l.widest(p.labels), 9 // for the number at a bar's end
 		if p.steps%2 == 0 {
@@ -219,14 +233,32 @@ func (p *plot) drawAxes() {
 	}
 }
 
+// drawGrades fills the band of each grade behind the chart, and writes the grade at its right end.
+func (p *plot) drawGrades() {
+	floor := 0.0
+	for i, grade := range domain.GradesUpward {
+		ceiling := float64(mostScore)
+		if i < len(domain.GradeFloors) {
+			ceiling = float64(domain.GradeFloors[i])
+		}
+		lower, upper := max(floor, p.lowest), min(ceiling, p.highest)
+		if floor = ceiling; lower >= upper {
+			continue
+		}
+		top, bottom := p.position(upper), p.position(lower)
+		p.fill(p.area.x, top, p.area.width+gradeWidth, bottom-top, gradeColors[grade])
+		p.writeAligned(string(grade), p.area.x+p.area.width+gradeWidth-labelGap, (top+bottom)/2, 1)
+	}
+}
+
 // drawLines draws a line for each series, with a gap where a value is missing (NaN). If there are at most mostDots
-// labels, it also draws a dot at each value.
+// labels, it also draws a dot at each value, so that a value without neighbors is seen.
 func (p *plot) drawLines() {
 	const width, dot, mostDots = 0.5, 0.6, 31
 	p.pdf.SetLineWidth(width)
 	for i := range p.chart.Series {
-		p.pdf.SetDrawColor(seriesColor(i).rgb())
-		p.pdf.SetFillColor(seriesColor(i).rgb())
+		p.pdf.SetDrawColor(p.accents.series(i).rgb())
+		p.pdf.SetFillColor(p.accents.series(i).rgb())
 		previous := math.NaN()
 		for n, value := range p.chart.Series[i].Values {
 			begin, size := p.slot(n)
@@ -259,18 +291,18 @@ func (p *plot) drawBars() {
 			begin, size := p.slot(n)
 			width := size * part / float64(count)
 			begin += size*(1-part)/2 + width*float64(i)
-			p.fillAlong(begin, begin+width, p.position(0), p.position(value), seriesColor(i))
+			p.fillAlong(begin, begin+width, p.position(0), p.position(value), p.accents.series(i))
 			if count == 1 && len(p.labels) <= mostNumbers {
-				p.writeBarNumber(begin+width/2, value)
+				p.writeBarNumber(begin+width/2, value, p.chart.numberAt(n))
 			}
 		}
 	}
 }
 
-// writeBarNumber writes the value of a bar at its end, or at 0 if it is negative. middle is the middle of the bar along
-// the label axis.
-func (p *plot) writeBarNumber(middle, value float64) {
-	text, end := p.chart.number(value), p.position(max(value, 0))
+// writeBarNumber writes the text of a bar's value at the bar's end, or at 0 if the value is negative. middle is the middle
+// of the bar along the label axis.
+func (p *plot) writeBarNumber(middle, value float64, text string) {
+	end := p.position(max(value, 0))
 	if p.horizontal {
 		p.writeAligned(text, end+0.7, middle, 0) // begins right of the bar
 	} else {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"partnerapi/domain"
 )
 
 // TestRowsOfOneGroup: a PDF says once, on every page, what rows that follow each
@@ -129,7 +131,7 @@ func TestColorsOfShares(t *testing.T) {
 		Kind: Donut, Labels: []string{"A", "B", "C"}, Tones: []Tone{Good, Bad, Bad},
 		Series: []Series{{Values: []float64{0, 1, 2}}},
 	}
-	colors := c.colors()
+	colors := c.colors(accentsOf(domain.Brand{}))
 	if colors[0] != toneColors[Good] || colors[1] != toneColors[Bad] || colors[2] != toneColors[Bad].darker() {
 		t.Errorf("colors %v", colors)
 	}
@@ -138,7 +140,7 @@ func TestColorsOfShares(t *testing.T) {
 	if want := fmt.Sprintf("%.3f %.3f %.3f", float64(red)/255, float64(green)/255, float64(blue)/255); first[1] != want {
 		t.Errorf("the first share that is drawn has the color %s, not %s", first[1], want)
 	}
-	if points := c.shareColors(); len(points) != 3 || points[0].Fill.Color[0] != "1B7F4B" {
+	if points := c.shareColors(accentsOf(domain.Brand{})); len(points) != 3 || points[0].Fill.Color[0] != "1B7F4B" {
 		t.Errorf("a native chart has %v", points)
 	}
 }
@@ -146,9 +148,9 @@ func TestColorsOfShares(t *testing.T) {
 func TestWordsOfNumbers(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
 		{quantity(1, "user"), "1 user"}, {quantity(0, "user"), "0 users"}, {quantity(1200, "policy"), "1,200 policies"},
-		{rateFigure("", 1, 1, 5, 15, "simulated mail").Note, "1 of 1 simulated mail"},
-		{rateFigure("", 1, 2000, 5, 15, "simulated mail").Note, "1 of 2,000 simulated mails"},
-		{rateFigure("", 0, 0, 5, 15, "simulated mail").Note, "no simulated mails"},
+		{rateFigure("", 1, 1, 5, 15, "simulated email").Note, "1 of 1 simulated email"},
+		{rateFigure("", 1, 2000, 5, 15, "simulated email").Note, "1 of 2,000 simulated emails"},
+		{rateFigure("", 0, 0, 5, 15, "simulated email").Note, "no simulated emails"},
 	} {
 		if test.got != test.want {
 			t.Errorf("%q, want %q", test.got, test.want)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,6 +42,17 @@ func current[T any](r *reading, of func(t *db.Tenant, ctx context.Context) (T, e
 	if r.err == nil {
 		found, r.err = of(r.tenant, r.ctx)
 	}
+	return found
+}
+
+// before returns the result of a query about the client in the period before r's, or the zero value if r has an error.
+func before[T any](
+	r *reading, of func(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) (T, error),
+) T {
+	earlier := *r
+	earlier.period = r.period.Previous()
+	found := read(&earlier, of)
+	r.err = earlier.err
 	return found
 }
 
@@ -120,16 +132,23 @@ func rateCell(part, whole int) any {
 	if whole == 0 {
 		return nil
 	}
-	return Percent(domain.Percent(part, whole))
+	return percentOf(domain.Percent(part, whole), whole)
+}
+
+// leastForDecimals is the number of things from which their percentages have a decimal.
+const leastForDecimals = 100
+
+// percentOf returns a percentage of whole things as a cell or a figure: without decimals if they are fewer than
+// leastForDecimals, as a decimal would then say more than is known.
+func percentOf(percent float64, whole int) any {
+	if whole < leastForDecimals {
+		return WholePercent(percent)
+	}
+	return Percent(percent)
 }
 
 // rateValue returns part as a percentage of whole for a chart, or NaN (no value) if whole is 0.
-func rateValue(part, whole int) float64 {
-	if whole == 0 {
-		return math.NaN()
-	}
-	return domain.Percent(part, whole)
-}
+func rateValue(part, whole int) float64 { return chartValue(rateCell(part, whole)) }
 
 var english = message.NewPrinter(language.English)
 
@@ -138,6 +157,9 @@ func countText(n int) string { return english.Sprintf("%d", n) }
 
 // rateText returns a percentage with one decimal and a percent sign.
 func rateText(percent float64) string { return english.Sprintf("%.1f%%", percent) }
+
+// wholeRateText returns a percentage without decimals, with a percent sign.
+func wholeRateText(percent float64) string { return english.Sprintf("%.0f%%", math.Round(percent)) }
 
 // countFigure returns the figure of a number. note and args are the format and the operands of its note.
 func countFigure(label string, n int, note string, args ...any) Figure {
@@ -153,7 +175,7 @@ func rateFigure(label string, part, whole int, good, fair float64, of string) Fi
 		return f
 	}
 	rate := domain.Percent(part, whole)
-	f.Value, f.Note = Percent(rate), countText(part)+" of "+quantity(whole, of)
+	f.Value, f.Note = percentOf(rate, whole), countText(part)+" of "+quantity(whole, of)
 	higherIsBetter := good > fair
 	reaches := func(limit float64) bool { return rate == limit || (rate > limit) == higherIsBetter }
 	switch {
@@ -210,9 +232,10 @@ func donutChart(title string, labels []string, tones []Tone, numbers ...int) Blo
 	return chartOrNil(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
 }
 
-// barChart returns a bar chart of the first rows of a list, at most 12. It returns nil if there are fewer than two
-// rows, because one row has nothing to compare it with, or if all values are 0 or missing.
-func barChart[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) float64) Block {
+// barChart returns a bar chart of the first rows of a list, at most 12. value returns a row's value as a number cell. It
+// returns nil if there are fewer than two rows, because one row has nothing to compare it with, or if all values are 0 or
+// missing.
+func barChart[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) any) Block {
 	const most = 12
 	if len(list) < 2 {
 		return nil
@@ -223,9 +246,24 @@ func barChart[Row any](title, unit string, list []Row, label func(*Row) string, 
 	}
 	for i := range list[:min(len(list), most)] {
 		c.Labels = append(c.Labels, label(&list[i]))
-		c.Series[0].Values = append(c.Series[0].Values, value(&list[i]))
+		cell := value(&list[i])
+		c.Numbers = append(c.Numbers, textOf(cell))
+		c.Series[0].Values = append(c.Series[0].Values, chartValue(cell))
 	}
 	return chartOrNil(c)
+}
+
+// chartValue returns the value of a number cell in a chart; NaN (no value) for nil.
+func chartValue(cell any) float64 {
+	switch v := cell.(type) {
+	case int:
+		return float64(v)
+	case Percent:
+		return float64(v)
+	case WholePercent:
+		return float64(v)
+	}
+	return math.NaN()
 }
 
 // lineChart returns a chart of rows by month, with a line for each name. rows has a row for each month (see
@@ -267,12 +305,36 @@ const byMonth = "Month"
 // monthText returns a month such as "Jan 2006".
 func monthText(month domain.Date) string { return month.Time().Format("Jan 2006") }
 
-// noUsersNote returns a text that the client has no active users; nil if users is above 0.
+// noUsersNote returns a text that the client has no active employees; nil if users is above 0.
 func noUsersNote(users int) Block {
 	if users > 0 {
 		return nil
 	}
-	return Text("The client has no active users.")
+	return Text("There are no active employees.")
+}
+
+// sentences returns a paragraph of the sentences that are not empty; nil if all are.
+func sentences(list ...string) Block {
+	text := strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), " ")
+	if text == "" {
+		return nil
+	}
+	return Text(text)
+}
+
+// ifAny returns the sentence, whose operands args are, if n is above 0; otherwise an empty one.
+func ifAny(n int, sentence string, args ...any) string {
+	if n <= 0 {
+		return ""
+	}
+	return english.Sprintf(sentence, args...)
+}
+
+// ownPage returns a section that begins a page of a PDF (see section).
+func ownPage(heading string, list ...Block) Section {
+	s := section(heading, list...)
+	s.OnNewPage = true
+	return s
 }
 
 // blocks is a list of blocks in the place of one block. section replaces it by its elements.

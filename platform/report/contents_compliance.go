@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"partnerapi/db"
@@ -14,8 +15,8 @@ import (
 func compliance(r *reading) []Section {
 	list := frameworksOf(r)
 	if len(list) == 0 {
-		return []Section{section("Summary", Text("The client follows no framework. Assign one to measure training, "+
-			"phishing, policies and reporting against its requirements."))}
+		return []Section{section("Summary", Text("No framework is assigned. Assign a framework to measure "+
+			"training, phishing, policies and reporting against its requirements."))}
 	}
 
 	complete, requirements, fulfilled := 0, 0, 0 // frameworks with all requirements met, requirements, met requirements
@@ -27,13 +28,16 @@ func compliance(r *reading) []Section {
 		}
 	}
 	sections := []Section{section("Summary",
-		Text("Each framework asks for measures of its own. A measure without anything to count is not met."),
+		sentences(english.Sprintf("%d of %s %s met.", fulfilled, quantity(requirements, "framework requirement"),
+			choose(requirements, "is", "are")),
+			meetRequirements(requirements-fulfilled)),
 		Figures{
 			countFigure("Frameworks", len(list), "%d met in full", complete),
 			metFigure("Requirements", fulfilled, requirements),
 		},
+		Text("A requirement without anything to measure is not met."),
 		barChart("Requirements met", "%", list, func(f *framework) string { return f.title },
-			func(f *framework) float64 { return float64(f.Evaluation.Percentage()) }),
+			func(f *framework) any { return WholePercent(f.Evaluation.Percentage()) }),
 		frameworkTable(list))}
 
 	for i := range list {
@@ -97,8 +101,11 @@ func frameworkTable(list []framework) Table {
 			{Title: "Met", Kind: NumberColumn}, {Title: "Of", Kind: NumberColumn}, {Title: "Share", Kind: NumberColumn},
 			{Title: "Evaluated (UTC)", Kind: TimeColumn}},
 		Rows: listRows(list, func(f *framework) []any {
-			e, audience := &f.Evaluation, audienceText(&f.FrameworkAssignment)
-			return []any{f.Framework.Name, f.Framework.Category, audience, e.Met, e.Total, Percent(e.Percentage()), e.At}
+			e, audience := &f.Evaluation, any(audienceText(&f.FrameworkAssignment))
+			if f.Audience == domain.FrameworkForAll || f.AudienceName == "" { // no text of the client
+				audience = Word(audience.(string))
+			}
+			return []any{f.Framework.Name, f.Framework.Category, audience, e.Met, e.Total, WholePercent(e.Percentage()), e.At}
 		}),
 	}
 }
@@ -106,7 +113,7 @@ func frameworkTable(list []framework) Table {
 // requirementTable returns a table of the requirements of an assignment.
 func requirementTable(f *framework) Table {
 	return Table{
-		Title: f.title, Empty: "No module of this framework is on, so that nothing is measured.",
+		Title: f.title, Empty: "No module of this framework is enabled, so nothing is measured.",
 		Columns: []Column{{Title: "Requirement", Width: 4}, {Title: "Met", Kind: YesNoColumn},
 			{Title: "Measured", Kind: NumberColumn}, {Title: "Wanted"}, {Title: "Target", Kind: NumberColumn},
 			{Title: "Detail", Width: 4}},
@@ -128,6 +135,9 @@ func requirementCells(r *domain.Requirement) []any {
 	number := func(v float64) any {
 		if m.Key == domain.ComplianceReports { // a count; the others are rates
 			return int(v)
+		}
+		if v == math.Trunc(v) {
+			return WholePercent(v)
 		}
 		return Percent(v)
 	}

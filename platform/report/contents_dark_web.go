@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// breachSource credits the source of the data on breaches, as its licence requires.
-const breachSource = "Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the licence " +
+// breachSource credits the source of the data on breaches, as its license requires.
+const breachSource = "Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the license " +
 	"CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)."
 
 // tallyColumns are the columns of the counts of exposures.
@@ -33,10 +33,14 @@ func darkWeb(r *reading) []Section {
 	severities := read(r, reports.ExposuresBySeverity.All)
 	byMonth := fillMonths(months, read(r, reports.ExposureMonths.All),
 		func(m *domain.ExposureMonth) *domain.Date { return &m.Month })
-	const none = "No exposure of an active user is known."
+	within, earlier := exposureTotal(byMonth), exposureTotal(before(r, reports.ExposureMonths.All))
+	const none = "No exposure of an active employee is known."
 	return []Section{
-		section("Summary", noUsersNote(t.ActiveUsers), darkWebFigures(sum, exposureTotal(byMonth)),
-			Text("Unresolved and resolved exposures are all that are known of active users, whenever they were found."),
+		section("Summary", noUsersNote(t.ActiveUsers), sentences(ifAny(sum.Unresolved, "%s %s %s, %d of them critical.",
+			quantity(sum.Affected, "employee"), choose(sum.Affected, "has", "have"),
+			quantity(sum.Unresolved, "unresolved exposure"), sum.By.Critical),
+			resolveCritical(sum.By.Critical)), darkWebFigures(sum, within, earlier),
+			Text("Unresolved and resolved exposures include all known exposures of active employees, whenever they were found."),
 			Text(breachSource)),
 		section("By severity", severityBlocks(sum, severities),
 			Text("Critical: passwords. High: sensitive personal data. Medium: basic account data. Low: spam lists.")),
@@ -82,18 +86,27 @@ func exposureTotal(months []domain.ExposureMonth) (total domain.ExposureMonth) {
 	return total
 }
 
-// darkWebFigures returns figures of all exposures (sum), and of those found or resolved in the period (within).
-func darkWebFigures(sum domain.DarkWeb, within domain.ExposureMonth) Figures {
+// darkWebFigures returns figures of all exposures (sum), and of those found or resolved in the period (within), compared
+// with the period before.
+func darkWebFigures(sum domain.DarkWeb, within, earlier domain.ExposureMonth) Figures {
 	latest := "none yet"
 	if sum.LastFoundAt != nil {
-		latest = "the latest on " + domain.DateOf(*sum.LastFoundAt).String()
+		latest = "latest: " + dayText(domain.DateOf(*sum.LastFoundAt))
 	}
+	found := foundFigure("Found in this period", within, earlier)
+	found.Note = latest
 	return Figures{
 		badIfAny(countFigure("Unresolved exposures", sum.Unresolved, "%d critical", sum.By.Critical), sum.Unresolved),
-		badIfAny(countFigure("Affected users", sum.Affected, "with an unresolved exposure"), sum.Affected),
+		badIfAny(countFigure("Affected employees", sum.Affected, "with unresolved exposures"), sum.Affected),
 		countFigure("Resolved exposures", sum.Resolved, "%d in this period", within.Resolved),
-		countFigure("Found in this period", within.Found, "%s", latest),
+		found,
 	}
+}
+
+// foundFigure returns the figure of the exposures found in a period, compared with the period before.
+func foundFigure(label string, n, earlier domain.ExposureMonth) Figure {
+	return countFigure(label, n.Found, "%d resolved in this period", n.Resolved).
+		against(countOr(earlier.Found, earlier.Found+earlier.Resolved > 0), lowerIsBetter)
 }
 
 // severityBlocks returns a chart of the unresolved exposures by severity, and a table with a row for each severity,

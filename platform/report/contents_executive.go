@@ -11,23 +11,24 @@ import (
 
 // executiveSummary returns the contents of a one-page summary for managers.
 func executiveSummary(r *reading) []Section {
-	t, n := r.tenant, readNumbers(r, r.period)
+	t, n, earlier := r.tenant, readNumbers(r, r.period), readNumbers(r, r.period.Previous())
 	n.readState(r)
+	overdue := t.Summary.OverdueUsers
 	return []Section{
-		section("Where you stand", Text(standingText(t)), Figures{
-			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
+		section("Risk and compliance", Text(standingText(t)), Figures{
+			scoreFigure(t).against(earlier.lastScore(), higherIsBetter), highRiskFigure(t), onTrackFigure(t),
 			metFigure("Framework requirements", n.met, n.requirements),
 		}, scoreChart(t, n.scores), metTable(n.frameworks)),
 		section("Training and phishing", Figures{
-			countFigure("Courses completed", n.training.Completed, "%d assigned in this period", n.training.Assigned),
-			badIfAny(countFigure("Users with overdue courses", n.tenant.Summary.OverdueUsers, "today"), n.tenant.Summary.OverdueUsers),
-			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
-			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
+			n.completedFigure(&earlier),
+			badIfAny(countFigure("With overdue courses", overdue, "employees today"), overdue),
+			n.clickFigure(&earlier), n.reportFigure(&earlier),
 		}),
-		section("Exposures and policies", append(n.exposureFigures(),
+		section("Exposures and policies", append(n.exposureFigures(&earlier),
 			signedFigure(n.signed, n.asked),
-			countFigure("Signatures given", n.signatures, "in this period"))),
-		section("What to do next", n.nextSteps()),
+			countFigure("Signatures added", n.signatures, "in this period").
+				against(countOr(earlier.signatures, earlier.signatures > 0), neither))),
+		section("Next steps", n.nextSteps()),
 	}
 }
 
@@ -38,23 +39,24 @@ func metTable(list []framework) Block {
 		return nil
 	}
 	return Table{
-		Title:   "Frameworks",
-		Line:    func(cells []any) string { return fmt.Sprintf("%s %d of %d (%.1f%%)", cells...) },
+		Title: "Frameworks",
+		Line: func(cells []any) string {
+			return fmt.Sprintf("%s %d of %d (%s)", cells[0], cells[1], cells[2], textOf(cells[3]))
+		},
 		Columns: slices.Concat([]Column{{Title: "Framework", Width: 4}}, numberColumns("Met", "Of", "Share")),
 		Rows: listRows(list, func(f *framework) []any {
-			return []any{f.title, f.Evaluation.Met, f.Evaluation.Total, Percent(f.Evaluation.Percentage())}
+			return []any{f.title, f.Evaluation.Met, f.Evaluation.Total, WholePercent(f.Evaluation.Percentage())}
 		}),
 	}
 }
 
-// standingText returns a text that explains the client's average score, or that there are no active users.
+// standingText returns a text that says what the client's average score is, or that there are no active employees.
 func standingText(t *db.Tenant) string {
 	if t.ActiveUsers == 0 {
-		return "The client has no active users."
+		return "There are no active employees."
 	}
-	return fmt.Sprintf("The risk score tells how safely people act, from 0 to 1,000; higher is better. "+
-		"The average of %s is %d, which is grade %s.",
-		quantity(t.ActiveUsers, "active user"), t.Summary.AverageScore, domain.GradeOf(t.Summary.AverageScore))
+	return fmt.Sprintf("The average risk score of %s is %d of 1,000: grade %s. A higher score means safer behavior.",
+		quantity(t.ActiveUsers, "active employee"), t.Summary.AverageScore, domain.GradeOf(t.Summary.AverageScore))
 }
 
 // quantity returns a number with a noun, which is passed in the singular: "1 user", "2 users".
@@ -63,6 +65,14 @@ func quantity(n int, noun string) string {
 		return "1 " + noun
 	}
 	return countText(n) + " " + pluralOf(noun)
+}
+
+// choose returns one if n is 1, otherwise many: the form of a verb for a number.
+func choose(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // pluralOf returns the plural of a noun, with "ies" for a final "y".
@@ -77,17 +87,18 @@ func pluralOf(noun string) string {
 // there are no requirements, it has no value and no tone.
 func metFigure(label string, met, total int) Figure {
 	if total == 0 {
-		return Figure{Label: label, Note: "no framework is followed"}
+		return Figure{Label: label, Note: "no framework assigned"}
 	}
-	f := Figure{Label: label, Value: met, Note: fmt.Sprintf("of %d are met", total), Tone: Warning}
+	f := Figure{Label: label, Value: met, Note: fmt.Sprintf("of %d met", total), Tone: Warning}
 	if met == total {
 		f.Tone = Good
 	}
 	return f
 }
 
-// exposureFigures returns figures of exposures. They have no values if Dark Web Monitoring is off.
-func (n *numbers) exposureFigures() Figures {
+// exposureFigures returns figures of exposures, compared with the period before. They have no values if Dark Web
+// Monitoring is off.
+func (n *numbers) exposureFigures(earlier *numbers) Figures {
 	if !n.tenant.DarkWebMonitoring {
 		return Figures{
 			{Label: "Exposures", Note: "Dark Web Monitoring is off"},
@@ -96,46 +107,80 @@ func (n *numbers) exposureFigures() Figures {
 	}
 	return Figures{
 		badIfAny(countFigure("Unresolved exposures", n.darkWeb.Unresolved, "%d critical, %s",
-			n.darkWeb.By.Critical, quantity(n.darkWeb.Affected, "affected user")), n.darkWeb.Unresolved),
-		countFigure("Exposures found", n.exposures.Found, "%d resolved in this period", n.exposures.Resolved),
+			n.darkWeb.By.Critical, quantity(n.darkWeb.Affected, "employee")), n.darkWeb.Unresolved),
+		foundFigure("Exposures found", n.exposures, earlier.exposures),
 	}
 }
 
 // maxSteps is the maximum number of next steps, so that the summary fits on one page.
 const maxSteps = 5
 
+// The recommendations of reports: imperatives with a count, or an empty text if there is nothing to do.
+
+// resolveCritical recommends resolving the critical exposures.
+func resolveCritical(n int) string {
+	return ifAny(n, "Resolve %s: have the employees change their passwords.", quantity(n, "critical exposure"))
+}
+
+// trainHighRisk recommends training for the high-risk employees.
+func trainHighRisk(n int) string {
+	return ifAny(n, "Assign extra training to %s.", quantity(n, "high-risk employee"))
+}
+
+// remindOverdue recommends reminding the employees with overdue courses.
+func remindOverdue(n int) string {
+	return ifAny(n, "Remind %s with overdue courses.", quantity(n, "employee"))
+}
+
+// collectSignatures recommends collecting the missing signatures of policies.
+func collectSignatures(n int) string {
+	return ifAny(n, "Collect %s.", quantity(n, "missing policy signature"))
+}
+
+// meetRequirements recommends meeting the other requirements of frameworks.
+func meetRequirements(n int) string {
+	return ifAny(n, "Meet %s.", quantity(n, "more framework requirement"))
+}
+
+// trainRepeatClickers recommends training for the employees who clicked repeatedly.
+func trainRepeatClickers(n int) string {
+	return ifAny(n, "Assign phishing training to %s.", quantity(n, "repeat clicker"))
+}
+
 // nextSteps returns texts with the steps that the client should take, at most maxSteps, the most urgent first. If there
 // are none, or if the client has no users, it returns a text that says what to do instead.
 func (n *numbers) nextSteps() Block {
-	if n.tenant.ActiveUsers == 0 {
-		return Text("Add users, by hand or from a directory, and assign training to them.")
+	employees := n.tenant.ActiveUsers
+	if employees == 0 {
+		return Text("Add employees, manually or from a directory, and assign training to them.")
 	}
 
-	clickRate := domain.Percent(n.phishing.Clicked, n.phishing.Sent)
+	clicks, simulations := 0, employees // the clicks to follow up, and the employees to send a simulation to
+	if n.phishing.Sent > 0 {
+		simulations = 0
+		if domain.Percent(n.phishing.Clicked, n.phishing.Sent) > 5 {
+			clicks = n.phishing.Clicked
+		}
+	}
 	var steps blocks
-	for _, step := range []struct {
-		needed bool
-		text   string
-	}{
-		{n.darkWeb.By.Critical > 0, "Have passwords changed that are known from breaches: " +
-			quantity(n.darkWeb.By.Critical, "critical exposure") + " not resolved."},
-		{n.tenant.Summary.HighRiskUsers > 0, "Give extra training to the users of high risk (" +
-			countText(n.tenant.Summary.HighRiskUsers) + "); the risk overview lists them."},
-		{n.tenant.Summary.OverdueUsers > 0, "Remind the users whose courses are overdue (" + countText(n.tenant.Summary.OverdueUsers) + ")."},
-		{n.phishing.Sent > 0 && clickRate > 5, "Bring the click rate below 5%: send simulations, and courses to who clicks."},
-		{n.phishing.Sent == 0, "Send simulated phishing: none was sent in this period."},
-		{n.signed < n.asked, "Ask for the signatures of policies that are missing (" + countText(n.asked-n.signed) + ")."},
-		{n.met < n.requirements, "See the compliance report for the framework requirements that are not met (" +
-			countText(n.requirements-n.met) + ")."},
-		{n.darkWeb.Unresolved > n.darkWeb.By.Critical, "Resolve the exposures of other data (" +
-			countText(n.darkWeb.Unresolved-n.darkWeb.By.Critical) + ")."},
+	for _, step := range []string{
+		resolveCritical(n.darkWeb.By.Critical),
+		trainHighRisk(n.tenant.Summary.HighRiskUsers),
+		remindOverdue(n.tenant.Summary.OverdueUsers),
+		ifAny(clicks, "Follow up %s in simulated emails, until the click rate is at most 5%%.", quantity(clicks, "click")),
+		ifAny(simulations, "Send a phishing simulation to %s: none was sent in this period.",
+			quantity(simulations, "employee")),
+		collectSignatures(n.asked - n.signed),
+		meetRequirements(n.requirements - n.met),
+		ifAny(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "Resolve %s.",
+			quantity(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "exposure")+" of other data"),
 	} {
-		if step.needed && len(steps) < maxSteps {
-			steps = append(steps, Text(fmt.Sprintf("%d. %s", len(steps)+1, step.text)))
+		if step != "" && len(steps) < maxSteps {
+			steps = append(steps, Text(fmt.Sprintf("%d. %s", len(steps)+1, step)))
 		}
 	}
 	if steps == nil {
-		return Text("Nothing is urgent. Keep training and simulations going.")
+		return Text("Nothing is urgent. Continue training and simulations.")
 	}
 	return steps
 }

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -58,9 +59,9 @@ func TestCompliance(t *testing.T) {
 			title += ", " + audience
 		}
 		met, total = met+e.Met, total+e.Total
-		summarized = append(summarized, row{"Framework": title, "Met": e.Met, "Of": e.Total, "Share": report.Percent(e.Percentage)})
+		summarized = append(summarized, row{"Framework": title, "Met": e.Met, "Of": e.Total, "Share": report.WholePercent(e.Percentage)})
 		frameworks = append(frameworks, row{"Framework": f.Framework.Name, "Category": f.Framework.Category, "Audience": audience,
-			"Met": e.Met, "Of": e.Total, "Share": report.Percent(e.Percentage), "Evaluated (UTC)": e.EvaluatedAt.Time})
+			"Met": e.Met, "Of": e.Total, "Share": report.WholePercent(e.Percentage), "Evaluated (UTC)": e.EvaluatedAt.Time})
 		if !e.EvaluatedAt.Time.Equal(w.Clock.Now()) {
 			t.Errorf("%s was evaluated at %v", title, e.EvaluatedAt)
 		}
@@ -72,6 +73,9 @@ func TestCompliance(t *testing.T) {
 					return nil
 				case r.Key == domain.ComplianceReports:
 					return int(*v)
+				}
+				if *v == math.Trunc(*v) {
+					return report.WholePercent(*v)
 				}
 				return report.Percent(*v)
 			}
@@ -90,7 +94,7 @@ func TestCompliance(t *testing.T) {
 	same(t, "frameworks of the summary", summary.tables["Frameworks"], summarized)
 
 	w.client = w.AddClient(w.tenant, "New").ID
-	if d := w.document(domain.ComplianceReport, nil); !strings.Contains(d.texts, "follows no framework") {
+	if d := w.document(domain.ComplianceReport, nil); !strings.Contains(d.texts, "No framework is assigned") {
 		t.Errorf("without frameworks it says %q", d.texts)
 	}
 }

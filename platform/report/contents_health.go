@@ -11,32 +11,46 @@ import (
 // globalHealth returns the contents of a report that compares the client with the average of the partner's other
 // clients. There is no average of fewer than domain.LeastPeers clients.
 func globalHealth(r *reading) []Section {
-	t, n := r.tenant, readNumbers(r, r.period)
+	t, n, earlier := r.tenant, readNumbers(r, r.period), readNumbers(r, r.period.Previous())
 	n.readState(r)
 	others := read(r, reports.HealthOfPeers)
-	intro := fmt.Sprintf("The average is that of the %s with active users that your provider serves, each of them "+
-		"counted alike. A client that no simulated mail was sent to counts with rates of 0%%.",
-		quantity(others.Clients, "other client"))
-	if others.Clients < domain.LeastPeers {
-		intro = fmt.Sprintf("There are too few other clients with active users for an average: it takes %d.",
-			domain.LeastPeers)
-	}
 	own := n.health()
 	return []Section{
-		section("Summary", noUsersNote(t.ActiveUsers), Text(intro), Figures{
-			scoreFigure(t), highRiskFigure(t), onTrackFigure(t),
-			clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
+		section("Summary", noUsersNote(t.ActiveUsers), healthText(&own, &others), Figures{
+			scoreFigure(t).against(earlier.lastScore(), higherIsBetter), highRiskFigure(t), onTrackFigure(t),
+			n.clickFigure(&earlier),
 		}, healthChart(&own, &others.Health)),
-		section("Compared with other clients", healthTable(&own, &others.Health)),
+		section("Comparison with other clients", healthTable(&own, &others.Health)),
 		section("Numbers", Figures{
-			countFigure("Active users", t.ActiveUsers, ""),
-			countFigure("Courses completed", n.training.Completed, "in this period"),
-			countFigure("Simulated mails sent", n.phishing.Sent, "in this period"),
-			reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
-		}, append(n.exposureFigures(),
+			countFigure("Active employees", t.ActiveUsers, ""),
+			n.completedFigure(&earlier),
+			sentFigure(n.phishing, earlier.phishing, "in this period"),
+			n.reportFigure(&earlier),
+		}, append(n.exposureFigures(&earlier),
 			signedFigure(n.signed, n.asked),
 			metFigure("Framework requirements", n.met, n.requirements))),
 	}
+}
+
+// healthText returns a text that counts the areas in which the client is better or worse than the average of others, and
+// says what that average is; or that there are too few others.
+func healthText(own *domain.Health, others *reports.PeerHealth) Block {
+	if others.Clients < domain.LeastPeers {
+		return Text(fmt.Sprintf("There are too few other clients with active employees for an average: at least %d are needed.",
+			domain.LeastPeers))
+	}
+	counts, compared := map[any]int{}, 0
+	for _, a := range areas(own, &others.Health) {
+		if verdict := a.compare(); verdict != nil {
+			counts[verdict]++
+			compared++
+		}
+	}
+	return sentences(
+		ifAny(compared, "%s than the average of other clients in %d of %d areas. %s in %d.", textOf(betterWord),
+			counts[betterWord], compared, textOf(worseWord), counts[worseWord]),
+		fmt.Sprintf("The average covers the %s of your provider with active employees, each with the same weight. "+
+			"A client without simulated emails counts with rates of 0%%.", quantity(others.Clients, "other client")))
 }
 
 // percentage returns part as a percentage of whole, or nil if whole is 0.
@@ -69,18 +83,18 @@ func (n *numbers) health() domain.Health {
 // area is an area in which clients are compared. short is its name in the chart, for percentages. own is the client's
 // value, and other the average of the other clients; nil for no value.
 type area struct {
-	name, short   string
-	unit          string
-	lowerIsBetter bool
-	own, other    *float64
+	name, short Word
+	unit        Word
+	better      direction
+	own, other  *float64
 }
 
 // areas returns all areas, with the client's values and the averages of the others. Only percentages have a short name.
 func areas(own, others *domain.Health) []area {
-	const higher, lower = false, true // the values of lowerIsBetter
+	const higher, lower = higherIsBetter, lowerIsBetter
 	return []area{
 		{"Average risk score", "", "points", higher, own.AverageScore, others.AverageScore},
-		{"High-risk users", "High-risk users", "%", lower, own.HighRisk, others.HighRisk},
+		{"High-risk users", "High risk", "%", lower, own.HighRisk, others.HighRisk},
 		{"Users on track with training", "On track", "%", higher, own.OnTrack, others.OnTrack},
 		{"Simulated mails sent per user", "", "mails", higher, own.MailsPerUser, others.MailsPerUser},
 		{"Click rate of the last 90 days", "Click rate", "%", lower, own.ClickRate, others.ClickRate},
@@ -106,16 +120,13 @@ func healthTable(own, others *domain.Health) Table {
 // compare returns a cell that says whether the client is better or worse than others, or like others if both values are
 // shown with the same text. It returns nil if a value is missing.
 func (a *area) compare() any {
-	if a.own == nil || a.other == nil {
-		return nil
-	}
 	switch {
+	case a.own == nil || a.other == nil:
+		return nil
 	case textOf(*a.own) == textOf(*a.other):
-		return "Like others"
-	case *a.own < *a.other == a.lowerIsBetter:
-		return "Better"
+		return Word("Like others")
 	}
-	return "Worse"
+	return verdictCell(a.better.verdict(*a.own, *a.other))
 }
 
 // healthChart returns a chart of the areas that are percentages and have both values. It returns nil if there are fewer
@@ -126,7 +137,7 @@ func healthChart(own, others *domain.Health) Block {
 	}
 	for _, a := range areas(own, others) {
 		if a.unit == "%" && a.own != nil && a.other != nil {
-			c.Labels = append(c.Labels, a.short)
+			c.Labels = append(c.Labels, textOf(a.short))
 			c.Series[0].Values = append(c.Series[0].Values, *a.own)
 			c.Series[1].Values = append(c.Series[1].Values, *a.other)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // historyTexts are the texts of the kinds of events.
-var historyTexts = map[domain.HistoryKind]string{
+var historyTexts = map[domain.HistoryKind]Word{
 	domain.HistoryAssigned:    "Course assigned",
 	domain.HistoryCompleted:   "Course completed",
 	domain.HistorySent:        "Simulated mail sent",
@@ -23,39 +23,44 @@ var historyTexts = map[domain.HistoryKind]string{
 	domain.HistoryResolved:    "Exposure resolved",
 }
 
-// employeeHistory returns the contents of a report of all events of users in the period. It has figures of exposures
-// only with Dark Web Monitoring.
+// employeeHistory returns the contents of a report of all events of users in the period, after a page about the employees
+// who need attention. It has figures of exposures only with Dark Web Monitoring.
 func employeeHistory(r *reading) []Section {
-	n := map[domain.HistoryKind]int{}
+	n, earlier := map[domain.HistoryKind]int{}, map[domain.HistoryKind]int{}
+	events := 0 // of the period before
 	for _, c := range read(r, reports.HistoryCounts.All) {
-		n[c.Kind] = c.Events
+		n[c.Kind], earlier[c.Kind] = c.Events, c.Earlier
+		events += c.Earlier
+	}
+	count := func(label string, kind domain.HistoryKind, d direction, note string, args ...any) Figure {
+		return countFigure(label, n[kind], note, args...).against(countOr(earlier[kind], events > 0), d)
 	}
 
 	t := r.tenant
 	figures := blocks{
 		Figures{
-			countFigure("Active users", t.ActiveUsers, ""),
-			countFigure("Courses completed", n[domain.HistoryCompleted], "%d assigned", n[domain.HistoryAssigned]),
-			countFigure("Simulated mails", n[domain.HistorySent], "sent"),
-			countFigure("Policies signed", n[domain.HistorySigned], ""),
+			count("Courses completed", domain.HistoryCompleted, neither, "%d assigned", n[domain.HistoryAssigned]),
+			count("Policies signed", domain.HistorySigned, neither, "signatures"),
+			count("Simulated emails sent", domain.HistorySent, neither, "to active employees"),
+			count("Links clicked", domain.HistoryClicked, lowerIsBetter, "in simulated emails"),
 		},
 		Figures{
-			countFigure("Links clicked", n[domain.HistoryClicked], "in simulated mails"),
-			countFigure("Simulated mails reported", n[domain.HistoryReported], ""),
-			countFigure("Real mails reported", n[domain.HistoryRealMail], ""),
+			count("Simulated emails reported", domain.HistoryReported, neither, "by active employees"),
+			count("Emails reported", domain.HistoryRealMail, neither, "that were no simulations"),
 		},
 	}
 	if t.DarkWebMonitoring {
-		figures = append(figures, Figures{
-			countFigure("Exposures found", n[domain.HistoryExposed], ""),
-			countFigure("Exposures resolved", n[domain.HistoryResolved], ""),
-		}, Text(breachSource))
+		figures[1] = append(figures[1].(Figures),
+			count("Exposures found", domain.HistoryExposed, lowerIsBetter, "in this period"),
+			count("Exposures resolved", domain.HistoryResolved, neither, "in this period"))
+		figures = append(figures, Text(breachSource))
 	}
 
 	return []Section{
-		section("Summary", noUsersNote(t.ActiveUsers), figures),
-		section("Every user", Table{
-			Title: "History", GroupBy: len(personColumns), Empty: "Nothing happened to an active user in this period.",
+		attentionSection(r),
+		ownPage("Activity", noUsersNote(t.ActiveUsers), figures),
+		section("All employees", Table{
+			Title: "History", GroupBy: len(personColumns), Empty: "No event of an active employee is known in this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Time (UTC)", Kind: TimeColumn, Width: 2},
 				{Title: "Event", Width: 3}, {Title: "Subject", Width: 4}}),
 			Rows: statementRows(r, reports.History, func(e *domain.HistoryEvent) []any {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -14,20 +15,19 @@ func monthlyReport(r *reading) []Section {
 	p, previous := r.period, r.period.Previous()
 	current, earlier := readNumbers(r, p), readNumbers(r, previous)
 	return []Section{
-		section("Summary", noUsersNote(r.tenant.ActiveUsers),
-			Text(fmt.Sprintf("This report compares %s with %s.", periodText(p), periodText(previous))),
+		section("Summary", noUsersNote(r.tenant.ActiveUsers), monthlyText(r.tenant, p, &current, &earlier),
 			current.monthFigures(&earlier)),
 		section("Risk score", scoreComparison(p, previous, current.scores, earlier.scores)),
 		section("Numbers", countComparison(r.tenant, &current, &earlier), rateComparison(&current, &earlier)),
 	}
 }
 
-// periodText returns the month of a period that is a calendar month ("June 2026"), or else its first and last day.
-func periodText(p domain.ReportPeriod) string {
-	if months := p.Months(); len(months) == 1 && p.Start == months[0] && p.End.AddDays(1).Time().Day() == 1 {
-		return p.Start.Time().Format("January 2006")
+// monthlyText returns a text that says what got better and what got worse, or that nothing did.
+func monthlyText(t *db.Tenant, p domain.ReportPeriod, current, earlier *numbers) Block {
+	if text := verdicts(countPairs(t, current, earlier), ratePairs(current, earlier)); text != "" {
+		return Text(text)
 	}
-	return p.Start.String() + " to " + p.End.String()
+	return Text(fmt.Sprintf("Nothing got better or worse since %s.", periodText(p.Previous())))
 }
 
 // lastScore returns the last average score of the period; nil if it has none.
@@ -38,28 +38,16 @@ func (n *numbers) lastScore() any {
 	return n.scores[len(n.scores)-1].AverageScore
 }
 
-// monthFigures returns figures of the period. Their notes have the figures of the earlier period, except that of the
-// score, which has the grade.
+// monthFigures returns figures of the period, compared with the earlier period.
 func (n *numbers) monthFigures(earlier *numbers) Figures {
 	score := Figure{Label: "Average risk score", Note: "no score in this period"}
 	if last, ok := n.lastScore().(int); ok {
 		grade := domain.GradeOf(last)
 		score.Value, score.Note, score.Tone = last, "grade "+string(grade)+" at the end", gradeTone(grade)
 	}
-	// withEarlier sets the note of a rate to the earlier rate, if there are both.
-	withEarlier := func(f Figure, part, whole int) Figure {
-		if whole > 0 && f.Value != nil {
-			f.Note = "before: " + rateText(domain.Percent(part, whole))
-		}
-		return f
-	}
 	return Figures{
-		score,
-		countFigure("Courses completed", n.training.Completed, "before: %d", earlier.training.Completed),
-		withEarlier(clickFigure(n.phishing.Clicked, n.phishing.Sent, "simulated mail"),
-			earlier.phishing.Clicked, earlier.phishing.Sent),
-		withEarlier(reportFigure(n.phishing.Reported, n.phishing.Sent, "simulated mail"),
-			earlier.phishing.Reported, earlier.phishing.Sent),
+		score.against(earlier.lastScore(), higherIsBetter),
+		n.completedFigure(earlier), n.clickFigure(earlier), n.reportFigure(earlier),
 	}
 }
 
@@ -67,7 +55,7 @@ func (n *numbers) monthFigures(earlier *numbers) Figures {
 // scores, it returns a text.
 func scoreComparison(p, previous domain.ReportPeriod, current, earlier []domain.AverageOn) Block {
 	days := max(p.Start.DaysUntil(p.End), previous.Start.DaysUntil(previous.End)) + 1
-	c := Chart{Kind: Line, Title: "Average risk score by day", By: "Day of the period"}
+	c := Chart{Kind: Line, Title: "Average risk score by day", By: "Day of the period", Grades: true}
 	for d := range days {
 		c.Labels, c.Keys = append(c.Labels, countText(d+1)), append(c.Keys, d+1)
 	}
@@ -89,56 +77,94 @@ func scoreComparison(p, previous domain.ReportPeriod, current, earlier []domain.
 
 // numberPair is a number in two periods; nil for no value.
 type numberPair struct {
-	name             string
+	name             Word
 	current, earlier any
+	better           direction
 }
 
-// countComparison returns a table of counts of two periods; of exposures only with Dark Web Monitoring.
-func countComparison(t *db.Tenant, current, earlier *numbers) Table {
+// countPairs returns the counts of two periods; of exposures only with Dark Web Monitoring.
+func countPairs(t *db.Tenant, current, earlier *numbers) []numberPair {
 	list := []numberPair{
-		{"Average risk score at the end", current.lastScore(), earlier.lastScore()},
-		{"Courses assigned", current.training.Assigned, earlier.training.Assigned},
-		{"Courses completed", current.training.Completed, earlier.training.Completed},
-		{"Simulated mails sent", current.phishing.Sent, earlier.phishing.Sent},
-		{"Clicked", current.phishing.Clicked, earlier.phishing.Clicked},
-		{"Credentials submitted", current.phishing.CredentialsSubmitted, earlier.phishing.CredentialsSubmitted},
-		{"Reported", current.phishing.Reported, earlier.phishing.Reported},
-		{"Policy signatures", current.signatures, earlier.signatures},
+		{"Average risk score at the end", current.lastScore(), earlier.lastScore(), higherIsBetter},
+		{"Courses assigned", current.training.Assigned, earlier.training.Assigned, neither},
+		{"Courses completed", current.training.Completed, earlier.training.Completed, neither},
+		{"Simulated mails sent", current.phishing.Sent, earlier.phishing.Sent, neither},
+		{"Clicked", current.phishing.Clicked, earlier.phishing.Clicked, neither},
+		{"Credentials submitted", current.phishing.CredentialsSubmitted, earlier.phishing.CredentialsSubmitted, lowerIsBetter},
+		{"Reported", current.phishing.Reported, earlier.phishing.Reported, neither},
+		{"Policy signatures", current.signatures, earlier.signatures, neither},
 	}
 	if t.DarkWebMonitoring {
-		list = append(list, numberPair{"Exposures found", current.exposures.Found, earlier.exposures.Found},
-			numberPair{"Exposures resolved", current.exposures.Resolved, earlier.exposures.Resolved})
+		list = append(list, numberPair{"Exposures found", current.exposures.Found, earlier.exposures.Found, lowerIsBetter},
+			numberPair{"Exposures resolved", current.exposures.Resolved, earlier.exposures.Resolved, neither})
 	}
+	return list
+}
 
-	return comparison("Counts compared", "What", list, "Change")
+// ratePairs returns the rates of two periods.
+func ratePairs(current, earlier *numbers) []numberPair {
+	c, e := current.phishing, earlier.phishing
+	return []numberPair{
+		{"Click rate", rateCell(c.Clicked, c.Sent), rateCell(e.Clicked, e.Sent), lowerIsBetter},
+		{"Report rate", rateCell(c.Reported, c.Sent), rateCell(e.Reported, e.Sent), higherIsBetter},
+	}
+}
+
+// verdict returns Good or Bad if the number got better or worse, otherwise Neutral.
+func (n *numberPair) verdict() Tone {
+	current, _, ok := amount(n.current)
+	earlier, _, had := amount(n.earlier)
+	if !ok || !had {
+		return Neutral
+	}
+	return n.better.verdict(current, earlier)
+}
+
+// verdicts returns sentences with the names of the numbers that got better, and of those that got worse.
+func verdicts(lists ...[]numberPair) string {
+	names := map[Tone][]string{}
+	for _, n := range slices.Concat(lists...) {
+		name := textOf(n.name)
+		names[n.verdict()] = append(names[n.verdict()], strings.ToLower(name[:1])+name[1:])
+	}
+	var text []string
+	for _, verdict := range []struct {
+		tone Tone
+		word Word
+	}{{Good, betterWord}, {Bad, worseWord}} {
+		if list := names[verdict.tone]; len(list) > 0 {
+			text = append(text, textOf(verdict.word)+": "+strings.Join(list, ", ")+".")
+		}
+	}
+	return strings.Join(text, " ")
+}
+
+// countComparison returns a table of the counts of two periods.
+func countComparison(t *db.Tenant, current, earlier *numbers) Table {
+	return comparison("Counts compared", "What", countPairs(t, current, earlier), "Change")
 }
 
 // rateComparison returns a table of rates of two periods.
 func rateComparison(current, earlier *numbers) Table {
-	c, e := current.phishing, earlier.phishing
-	return comparison("Rates compared", "Rate", []numberPair{
-		{"Click rate", rateCell(c.Clicked, c.Sent), rateCell(e.Clicked, e.Sent)},
-		{"Report rate", rateCell(c.Reported, c.Sent), rateCell(e.Reported, e.Sent)},
-	}, "Change in points")
+	return comparison("Rates compared", "Rate", ratePairs(current, earlier), "Change in points")
 }
 
 // comparison returns a table of numbers of two periods. name and change are the titles of the columns of names and of
 // differences. A difference is empty unless both periods have a value.
 func comparison(title, name string, list []numberPair, change string) Table {
 	return Table{
-		Title:   title,
-		Columns: slices.Concat([]Column{{Title: name, Width: 3}}, numberColumns("This period", "Period before", change)),
+		Title: title,
+		Columns: slices.Concat([]Column{{Title: name, Width: 3}}, numberColumns("This period", "Period before", change),
+			[]Column{{Title: "Compared"}}),
 		Rows: listRows(list, func(n *numberPair) []any {
-			cells := []any{n.name, n.current, n.earlier, nil}
-			switch earlier := n.earlier.(type) {
-			case int:
-				if current, ok := n.current.(int); ok {
-					cells[3] = current - earlier
-				}
-			case Percent:
-				if current, ok := n.current.(Percent); ok {
-					cells[3] = float64(current - earlier)
-				}
+			cells := []any{n.name, n.current, n.earlier, nil, verdictCell(n.verdict())}
+			if n.current == nil || n.earlier == nil {
+				return cells
+			}
+			if earlier, ok := n.earlier.(int); ok {
+				cells[3] = n.current.(int) - earlier
+			} else {
+				cells[3] = chartValue(n.current) - chartValue(n.earlier)
 			}
 			return cells
 		}),

@@ -69,11 +69,25 @@ func (n *numbers) readState(r *reading) {
 	}
 }
 
+// completedFigure returns the figure of the courses completed in the period, compared with the period before.
+func (n *numbers) completedFigure(earlier *numbers) Figure {
+	return trainedFigure("Courses completed", n.training.Completed, earlier.training.Completed, earlier.training,
+		"%d assigned in this period", n.training.Assigned)
+}
+
+// clickFigure and reportFigure return the figures of the click and the report rate, compared with the period before.
+func (n *numbers) clickFigure(earlier *numbers) Figure {
+	return clickFigures(n.phishing, earlier.phishing)[0]
+}
+func (n *numbers) reportFigure(earlier *numbers) Figure {
+	return clickFigures(n.phishing, earlier.phishing)[1]
+}
+
 // scoreFigure returns the figure of the average score, with the tone and the grade of the score. Without active users
 // it has neither.
 func scoreFigure(t *db.Tenant) Figure {
 	if t.ActiveUsers == 0 {
-		return Figure{Label: "Average risk score", Value: t.Summary.AverageScore, Note: "no active users"}
+		return Figure{Label: "Average risk score", Value: t.Summary.AverageScore, Note: "no active employees"}
 	}
 	grade := domain.GradeOf(t.Summary.AverageScore)
 	return Figure{
@@ -101,7 +115,7 @@ func gradeTone(grade domain.Grade) Tone {
 func onTrackFigure(t *db.Tenant) Figure {
 	f := onTrackFigures(t)[0]
 	if t.ActiveUsers > 0 {
-		f.Note = "of active users, nothing overdue"
+		f.Note = "of active employees"
 	}
 	return f
 }
@@ -109,7 +123,7 @@ func onTrackFigure(t *db.Tenant) Figure {
 // highRiskFigure returns the figure of the number of high-risk users.
 func highRiskFigure(t *db.Tenant) Figure {
 	users := t.Summary.HighRiskUsers
-	return badIfAny(countFigure("High-risk users", users, "of %s", quantity(t.ActiveUsers, "active user")), users)
+	return badIfAny(countFigure("High-risk employees", users, "of %s", quantity(t.ActiveUsers, "active employee")), users)
 }
 
 // scoreChart returns a chart of average scores by day. It returns nil for fewer than two days, and if there are no
@@ -118,7 +132,9 @@ func scoreChart(t *db.Tenant, scores []domain.AverageOn) Block {
 	if len(scores) < 2 || t.ActiveUsers == 0 {
 		return nil
 	}
-	c := Chart{Kind: Line, Title: "Average risk score by day", By: "Day", Series: []Series{{Name: "Average score"}}}
+	c := Chart{
+		Kind: Line, Title: "Average risk score by day", By: "Day", Series: []Series{{Name: "Average score"}}, Grades: true,
+	}
 	for _, s := range scores {
 		c.Labels, c.Keys = append(c.Labels, s.Date.Time().Format("2 Jan")), append(c.Keys, s.Date)
 		c.Series[0].Values = append(c.Series[0].Values, float64(s.AverageScore))

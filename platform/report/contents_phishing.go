@@ -8,25 +8,30 @@ import (
 )
 
 const (
-	howClicksCount = "A mail counts as clicked when its link was followed, its attachment opened, or its form filled " +
-		"in. What mail scanners did does not count. A mail counts in the month in which it was sent."
-	noMails = "No simulated phishing mail was sent in this period."
+	howClicksCount = "An email counts as clicked if its link was followed, its attachment opened or its form submitted. " +
+		"Actions of email scanners are not counted. An email counts in the month in which it was sent."
+	noMails = "No simulated email was sent in this period."
 )
 
 // phishingOverview returns the contents of a phishing overview: by month, by template category, and repeat clickers.
 func phishingOverview(r *reading) []Section {
 	byCategory := read(r, reports.PhishedCategories.All)
-	repeatClickers := read(r, reports.RepeatClickerCount.One)
+	repeatClickers, earlierClickers := read(r, reports.RepeatClickerCount.One), before(r, reports.RepeatClickerCount.One)
 	months := r.period.Months()
 	byMonth := fillMonths(months, read(r, reports.PhishedMonths.All),
 		func(m *domain.PhishedMonth) *domain.Date { return &m.Month })
-	total := phishingTotal(byMonth)
+	total, earlier := phishingTotal(byMonth), phishingTotal(before(r, reports.PhishedMonths.All))
+	had := earlier.Sent > 0
 	return []Section{
-		section("Summary", Text(howClicksCount), phishingFigures(total),
-			Figures{badIfAny(countFigure("Repeat clickers", repeatClickers, "clicked two or more times"), repeatClickers),
-				countFigure("Attachments opened", total.AttachmentsOpened, ""),
-				countFigure("Reported", total.Reported, "in simulations")},
-			donutChart("What became of the mails", []string{"Not opened", "Opened only", "Clicked"},
+		section("Summary", sentences(phishingText(total), trainRepeatClickers(repeatClickers)),
+			phishingFigures(total, earlier), Figures{
+				badIfAny(countFigure("Repeat clickers", repeatClickers, "clicked two or more times"), repeatClickers).
+					against(countOr(earlierClickers, had), lowerIsBetter),
+				countFigure("Attachments opened", total.AttachmentsOpened, "in simulated emails").
+					against(countOr(earlier.AttachmentsOpened, had), lowerIsBetter),
+				countFigure("Reported", total.Reported, "simulated emails").
+					against(countOr(earlier.Reported, had), neither),
+			}, Text(howClicksCount), donutChart("What became of the mails", []string{"Not opened", "Opened only", "Clicked"},
 				[]Tone{Neutral, Neutral, Bad}, total.Sent-total.Opened, total.Opened-total.Clicked, total.Clicked)),
 		section("By month",
 			lineChart("Rates by month", "%", months, byMonth, []string{"Click rate", "Report rate"},
@@ -41,7 +46,7 @@ func phishingOverview(r *reading) []Section {
 			}),
 		section("By template category",
 			barChart("Click rate by category", "%", byCategory, categoryName,
-				func(c *domain.PhishedCategory) float64 { return rateValue(c.Clicked, c.Sent) }),
+				func(c *domain.PhishedCategory) any { return rateCell(c.Clicked, c.Sent) }),
 			Table{
 				Title: "Phishing by category", Columns: slices.Concat([]Column{{Title: "Category"}}, phishingColumns),
 				Empty: noMails,
@@ -50,7 +55,7 @@ func phishingOverview(r *reading) []Section {
 				}),
 			}),
 		section("Repeat clickers", Table{
-			Title: "Repeat clickers", Empty: "Nobody clicked in two or more mails of this period.",
+			Title: "Repeat clickers", Empty: "No employee clicked in two or more simulated emails of this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Status"}}, numberColumns("Sent", "Clicked"),
 				[]Column{{Title: "Last click", Kind: TimeColumn, Width: 2}}),
 			Rows: statementRows(r, reports.RepeatClickers, func(u *domain.RepeatClicker) []any {
@@ -62,11 +67,12 @@ func phishingOverview(r *reading) []Section {
 
 // phishingPerformance returns the contents of a report of every active user's simulated mails.
 func phishingPerformance(r *reading) []Section {
+	total, earlier := phishingTotal(read(r, reports.PhishedMonths.All)), phishingTotal(before(r, reports.PhishedMonths.All))
 	return []Section{
-		section("Summary", Text(howClicksCount+" These figures are of all mails, those to users who are inactive "+
-			"now included."), phishingFigures(phishingTotal(read(r, reports.PhishedMonths.All)))),
-		section("Every user", noUsersNote(r.tenant.ActiveUsers), Table{
-			Title: "Phishing by user", Empty: "There are no active users.",
+		section("Summary", sentences(phishingText(total)), phishingFigures(total, earlier),
+			Text(howClicksCount+" The totals include emails to employees who are now inactive.")),
+		section("All employees", noUsersNote(r.tenant.ActiveUsers), Table{
+			Title: "Phishing by user", Empty: "There are no active employees.",
 			Columns: slices.Concat(personColumns, phishingColumns[:5] /* to Submitted */, numberColumns("Click rate")),
 			Rows: statementRows(r, reports.PhishedUsers, func(u *domain.PhishedUser) []any {
 				return personCells(&u.Person, u.Sent, u.Opened, u.Clicked, u.Reported, u.CredentialsSubmitted,
@@ -74,6 +80,13 @@ func phishingPerformance(r *reading) []Section {
 			}),
 		}),
 	}
+}
+
+// phishingText returns a sentence that says how employees acted on simulated emails; empty if none was sent.
+func phishingText(n domain.PhishingCounts) string {
+	return ifAny(n.Sent, "Employees clicked in %d of %s (%s) and reported %d (%s).", n.Clicked,
+		quantity(n.Sent, "simulated email"), textOf(rateCell(n.Clicked, n.Sent)), n.Reported,
+		textOf(rateCell(n.Reported, n.Sent)))
 }
 
 // categoryName returns the name of a category of templates, or "(none)".
@@ -92,16 +105,30 @@ func phishingTotal(months []domain.PhishedMonth) (total domain.PhishingCounts) {
 	return total
 }
 
-// phishingFigures returns figures of a period's totals, or a text if no mail was sent.
-func phishingFigures(n domain.PhishingCounts) Block {
+// phishingFigures returns figures of a period's totals, compared with those of the period before, or a text if no email
+// was sent.
+func phishingFigures(n, earlier domain.PhishingCounts) Block {
 	if n.Sent == 0 {
 		return Text(noMails)
 	}
+	submitted := badIfAny(countFigure("Credentials submitted", n.CredentialsSubmitted, "in simulated emails"),
+		n.CredentialsSubmitted)
+	return append(append(Figures{sentFigure(n, earlier, "%d opened", n.Opened)}, clickFigures(n, earlier)...),
+		submitted.against(countOr(earlier.CredentialsSubmitted, earlier.Sent > 0), lowerIsBetter))
+}
+
+// sentFigure returns the figure of the simulated emails sent, compared with the period before. note and args are the
+// format and the operands of its note.
+func sentFigure(n, earlier domain.PhishingCounts, note string, args ...any) Figure {
+	return countFigure("Simulated emails sent", n.Sent, note, args...).against(countOr(earlier.Sent, earlier.Sent > 0), neither)
+}
+
+// clickFigures returns the figures of the click and the report rate, compared with the period before.
+func clickFigures(n, earlier domain.PhishingCounts) Figures {
+	const of = "simulated email"
 	return Figures{
-		countFigure("Simulated mails sent", n.Sent, "%d opened", n.Opened),
-		clickFigure(n.Clicked, n.Sent, "mail"),
-		reportFigure(n.Reported, n.Sent, "mail"),
-		badIfAny(countFigure("Credentials submitted", n.CredentialsSubmitted, ""), n.CredentialsSubmitted),
+		clickFigure(n.Clicked, n.Sent, of).against(rateCell(earlier.Clicked, earlier.Sent), lowerIsBetter),
+		reportFigure(n.Reported, n.Sent, of).against(rateCell(earlier.Reported, earlier.Sent), higherIsBetter),
 	}
 }
 

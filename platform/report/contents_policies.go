@@ -29,9 +29,9 @@ func policies(r *reading) []Section {
 	return []Section{
 		section("Summary", signOffBlocks(list),
 			barChart("Policies signed least", "%", signable, func(p *domain.Policy) string { return p.Title },
-				func(p *domain.Policy) float64 { return p.SignOff.Percentage() })),
+				func(p *domain.Policy) any { return percentOf(p.SignOff.Percentage(), p.SignOff.Audience) })),
 		section("Policies", Table{
-			Title: "Policies", Empty: "The client has no active policies.",
+			Title: "Policies", Empty: "There are no active policies.",
 			Columns: slices.Concat([]Column{{Title: "Title", Width: 4}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Audience", Width: 3}, {Title: "To be signed", Kind: YesNoColumn}},
 				numberColumns("Renewal days", "Users", "Signed", "Unsigned", "Signed rate")),
@@ -43,12 +43,12 @@ func policies(r *reading) []Section {
 // policyCells returns a policy's row. names are the names of groups and collections. A group or collection without a
 // name was deleted. The counts of signatures are nil for a policy that is not to be signed.
 func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
-	audience := "All users"
+	audience := any(Word("All users"))
 	if p.ScopeType != domain.TenantScope {
 		name, ok := names[p.Scope]
 		switch {
 		case !ok:
-			audience = "Nobody: what it was for is deleted"
+			audience = Word("Nobody: what it was for is deleted")
 		case p.ScopeType == domain.GroupScope:
 			audience = "Group " + name
 		default:
@@ -67,9 +67,9 @@ func policyCells(p *domain.Policy, names map[domain.AnyRef]string) []any {
 func policyAcknowledgment(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsersNote(r.tenant.ActiveUsers), signOffBlocks(policiesOf(r))),
-		section("Every user and policy", Table{
+		section("All employees and policies", Table{
 			Title: "Policy acknowledgment", GroupBy: len(personColumns),
-			Empty: "No policy asks an active user for a signature.",
+			Empty: "No policy requires a signature of an active employee.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Policy", Width: 3}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Signed", Kind: YesNoColumn}, {Title: "Signed on", Kind: DateColumn, Width: 2},
 				{Title: "Valid until", Kind: DateColumn, Width: 2}}),
@@ -112,12 +112,13 @@ func signOffBlocks(list []domain.Policy) Block {
 		}
 	}
 	if policies == 0 {
-		return Text("No policy asks for a signature.")
+		return Text("No policy requires a signature.")
 	}
-	return blocks{Figures{
-		countFigure("Policies", len(list), "%d to be signed", policies),
-		countFigure("Signed by everybody", complete, "of %s", quantity(policies, "policy")),
+	return blocks{sentences(ifAny(asked, "%d of %s (%s) %s valid.", signed, quantity(asked, "required signature"),
+		textOf(rateCell(signed, asked)), choose(asked, "is", "are")), collectSignatures(asked-signed)), Figures{
+		countFigure("Policies", len(list), "%d require a signature", policies),
+		countFigure("Signed by everyone", complete, "of %s", quantity(policies, "policy")),
 		rateFigure("Signatures", signed, asked, 100 /* good */, 90 /* fair */, "signature"),
-		badIfAny(countFigure("Signatures missing", asked-signed, ""), asked-signed),
+		badIfAny(countFigure("Signatures missing", asked-signed, "of current versions"), asked-signed),
 	}, donutChart("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)}
 }

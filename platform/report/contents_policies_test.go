@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"partnerapi/domain"
-	"partnerapi/platform/report"
 	"partnerapi/v2/api"
 )
 
@@ -45,7 +44,7 @@ func TestPolicies(t *testing.T) {
 		}
 		r["Users"], r["Signed"] = *p.AudienceUserCount, *p.AcknowledgedCount
 		if *p.AudienceUserCount > 0 { // an empty audience has no rate
-			r["Signed rate"] = report.Percent(*p.AcknowledgedPercentage)
+			r["Signed rate"] = rate(*p.AcknowledgedCount, *p.AudienceUserCount)
 		}
 		r["Unsigned"] = *p.AudienceUserCount - *p.AcknowledgedCount
 		missing += *p.AudienceUserCount - *p.AcknowledgedCount
@@ -87,7 +86,7 @@ func TestDarkWeb(t *testing.T) {
 	w.Get(w.path("/dark-web"), w.tenant.Key).Want(200).Into(&shown)
 	d.figure(t, "Unresolved exposures", shown.Summary.UnresolvedExposures)
 	d.figure(t, "Resolved exposures", shown.Summary.ResolvedExposures)
-	d.figure(t, "Affected users", shown.Summary.AffectedUsers)
+	d.figure(t, "Affected employees", shown.Summary.AffectedUsers)
 	if !strings.Contains(d.texts, "Have I Been Pwned (https://haveibeenpwned.com)") {
 		t.Error("the source is not credited")
 	}
@@ -187,7 +186,7 @@ func TestPhishing(t *testing.T) {
 		p := domain.ReportPeriod{Start: today.AddDays(1 - days), End: today}
 		for _, typ := range []domain.ReportType{domain.PhishingOverview, domain.PhishingPerformance} {
 			d := w.document(typ, &p)
-			d.figure(t, "Simulated mails sent", n.Sent)
+			d.figure(t, "Simulated emails sent", n.Sent)
 			d.figure(t, "Click rate", n.ClickRate)
 			d.figure(t, "Report rate", n.ReportRate)
 			d.figure(t, "Credentials submitted", n.CredentialsSubmitted)
@@ -214,7 +213,7 @@ func TestPhishing(t *testing.T) {
 		}
 	}
 	d := w.document(domain.PhishingOverview, &period)
-	d.figure(t, "Simulated mails sent", total.Sent)
+	d.figure(t, "Simulated emails sent", total.Sent)
 	d.figure(t, "Click rate", rate(total.Clicked, total.Sent))
 	var months, groups []row
 	for _, month := range []string{"Feb 2026", "Mar 2026", "Apr 2026", "May 2026"} {

@@ -22,17 +22,17 @@ func riskOverview(r *reading) []Section {
 
 	d := risk.Distribution
 	return []Section{
-		section("Summary", Text(standingText(t)), Figures{
-			scoreFigure(t), highRiskFigure(t), countFigure("Active users", t.ActiveUsers, ""), onTrackFigure(t),
+		section("Summary", sentences(standingText(t), trainHighRisk(t.Summary.HighRiskUsers)), Figures{
+			scoreFigure(t), highRiskFigure(t), countFigure("Active employees", t.ActiveUsers, ""), onTrackFigure(t),
 		}, scoreChart(t, risk.History)),
 		section("Distribution", donutChart("Users by grade", domain.Grade("").Values(), gradeTones, d.A, d.B, d.C, d.D, d.F),
 			barChart("Average score by role", "", risk.ByRole,
 				func(r *domain.RoleRisk) string { return enumText(r.Role) },
-				func(r *domain.RoleRisk) float64 { return float64(r.AverageScore) }),
+				func(r *domain.RoleRisk) any { return r.AverageScore }),
 			gradeTable(d, t.ActiveUsers), roleTable(risk.ByRole)),
-		section("What moves the scores", Text("Points are added to or taken from the scores of all active users "+
-			"together."), factorTable(risk.TopFactors)),
-		section("Users of the highest risk", highestRiskTable(worst.Rows)),
+		section("Score factors", Text("The points that each factor adds to the scores of all active employees, or subtracts "+
+			"from them."), factorTable(risk.TopFactors)),
+		section("Employees with the highest risk", highestRiskTable(worst.Rows)),
 	}
 }
 
@@ -59,7 +59,7 @@ func gradeTable(d domain.GradeDistribution, users int) Table {
 // roleTable returns a table of the average scores by role.
 func roleTable(roles []domain.RoleRisk) Table {
 	return Table{
-		Title: "Roles", Empty: "The client has no active users.",
+		Title: "Roles", Empty: "There are no active employees.",
 		Columns: slices.Concat([]Column{{Title: "Role", Width: 2}}, numberColumns("Users", "Average score"),
 			[]Column{{Title: "Grade"}}),
 		Rows: listRows(roles, func(r *domain.RoleRisk) []any {
@@ -71,7 +71,7 @@ func roleTable(roles []domain.RoleRisk) Table {
 // factorTable returns a table of the factors of scores.
 func factorTable(factors []domain.FactorTotal) Table {
 	return Table{
-		Title: "Factors", Empty: "Nothing has moved the score of an active user.",
+		Title: "Factors", Empty: "No factor has changed the score of an active employee.",
 		Columns: slices.Concat([]Column{{Title: "Factor", Width: 4}}, numberColumns("Users", "Points")),
 		Rows:    listRows(factors, func(f *domain.FactorTotal) []any { return []any{f.Label, f.Users, f.Delta} }),
 	}
@@ -80,7 +80,7 @@ func factorTable(factors []domain.FactorTotal) Table {
 // highestRiskTable returns a table of users, in the order of the list.
 func highestRiskTable(users []domain.User) Table {
 	return Table{
-		Title: "Highest risk", Empty: "The client has no active users.",
+		Title: "Highest risk", Empty: "There are no active employees.",
 		Columns: slices.Concat(personColumns, []Column{{Title: "Role"}, {Title: "Score", Kind: NumberColumn},
 			{Title: "Grade"}}, numberColumns("Overdue courses", "Clicks in a year")),
 		Rows: listRows(users, func(u *domain.User) []any {

@@ -19,9 +19,9 @@ func TestExecutiveSummary(t *testing.T) {
 	var client api.Client
 	w.get(w.path(""), &client)
 	d.figure(t, "Average risk score", client.Risk.AverageScore)
-	d.figure(t, "High-risk users", client.Risk.HighRiskUsers)
+	d.figure(t, "High-risk employees", client.Risk.HighRiskUsers)
 	d.figure(t, "On track", client.Training.OnTrackRate)
-	d.figure(t, "Users with overdue courses", client.Training.OverdueUsers)
+	d.figure(t, "With overdue courses", client.Training.OverdueUsers)
 	d.figure(t, "Click rate", client.Phishing.ClickRate90d)
 	d.figure(t, "Report rate", client.Phishing.ReportRate90d)
 
@@ -41,7 +41,7 @@ func TestExecutiveSummary(t *testing.T) {
 		}
 	}
 	d.figure(t, "Policies signed", rate(signed, asked))
-	if !strings.Contains(d.texts, fmt.Sprintf("missing (%d)", asked-signed)) {
+	if !strings.Contains(d.texts, fmt.Sprintf("Collect %d missing policy signatures.", asked-signed)) {
 		t.Errorf("the next steps do not name the missing signatures: %s", d.texts)
 	}
 
@@ -57,7 +57,7 @@ func TestRiskOverview(t *testing.T) {
 	var risk api.ClientRisk
 	w.get(w.path("/risk"), &risk)
 	d.figure(t, "Average risk score", risk.AverageScore)
-	d.figure(t, "High-risk users", risk.HighRiskUsers)
+	d.figure(t, "High-risk employees", risk.HighRiskUsers)
 	n := risk.Distribution
 	for i, users := range []int{n.A, n.B, n.C, n.D, n.F} {
 		if got := d.tables["Users and grades"][i]["Users"]; got != users {
@@ -122,8 +122,8 @@ func TestMonthlyReport(t *testing.T) {
 			t.Errorf("%s: the test is of no mails", column)
 		}
 	}
-	if !strings.Contains(d.texts, "compares "+p.Start.Time().Format("January 2006")+" with") {
-		t.Errorf("it says %q", d.texts)
+	if d.Before == nil || *d.Before != p.Previous() || !strings.Contains(d.texts, "▲ Better: ") {
+		t.Errorf("got a comparison with %v and the text %q", d.Before, d.texts)
 	}
 }
 

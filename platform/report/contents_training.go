@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"partnerapi/db"
 	"partnerapi/db/reports"
@@ -9,7 +10,7 @@ import (
 )
 
 // noCourses is shown instead of courses if there are none.
-const noCourses = "No active user was given a course."
+const noCourses = "No course is assigned to an active employee."
 
 // trainingOverview returns the contents of a training overview: by course, and by month of the period.
 func trainingOverview(r *reading) []Section {
@@ -17,12 +18,12 @@ func trainingOverview(r *reading) []Section {
 	courses := read(r, reports.CourseProgress.All)
 	byMonth := fillMonths(months, read(r, reports.TrainingMonths.All),
 		func(m *domain.TrainingMonth) *domain.Date { return &m.Month })
-	total := trainingTotal(byMonth)
+	total, earlier := trainingTotal(byMonth), trainingTotal(before(r, reports.TrainingMonths.All))
 	figures := append(onTrackFigures(t),
-		countFigure("Courses completed", total.Completed, "in this period"),
-		countFigure("Courses assigned", total.Assigned, "in this period"))
+		trainedFigure("Courses completed", total.Completed, earlier.Completed, earlier, "in this period"),
+		trainedFigure("Courses assigned", total.Assigned, earlier.Assigned, earlier, "in this period"))
 	return []Section{
-		section("Summary", noUsersNote(t.ActiveUsers), figures, onTrackChart(t)),
+		section("Summary", onTrackText(t), figures, onTrackChart(t)),
 		section("By course", courseChart(courses),
 			courseTable("Training by course", courses, t.ActiveUsers, "In this period")),
 		section("By month",
@@ -49,26 +50,35 @@ func trainingTotal(months []domain.TrainingMonth) (total domain.TrainingMonth) {
 	return total
 }
 
+// trainedFigure returns the figure of a count of courses in the period. earlierCount is the count in the period before,
+// whose totals are earlier. note and args are the format and the operands of the figure's note.
+func trainedFigure(label string, n, earlierCount int, earlier domain.TrainingMonth, note string, args ...any) Figure {
+	return countFigure(label, n, note, args...).
+		against(countOr(earlierCount, earlier.Assigned+earlier.Completed > 0), neither)
+}
+
 // trainingPerformance returns the contents of a report of every user's courses, without their titles.
 func trainingPerformance(r *reading) []Section {
 	return []Section{
-		section("Summary", noUsersNote(r.tenant.ActiveUsers), onTrackFigures(r.tenant), onTrackChart(r.tenant)),
-		section("Every user", Table{
-			Title: "Training by user", Empty: "There are no active users.",
+		section("Summary", onTrackText(r.tenant), onTrackFigures(r.tenant), onTrackChart(r.tenant)),
+		section("All employees", Table{
+			Title: "Training by user", Empty: "There are no active employees.",
 			Columns: slices.Concat(personColumns, numberColumns("Completed", "Open", "Overdue"),
 				[]Column{{Title: "Next course", Width: 3}, {Title: "Due on", Kind: DateColumn, Width: 2}}),
 			Rows: statementRows(r, reports.TrainedUsers, func(u *domain.TrainedUser) []any {
 				return personCells(&u.Person, u.Completed, u.Open, u.Overdue, valueOrNil(u.NextTitle), dateOrNil(u.NextDueOn))
 			}),
-		}, Text("Completed are the courses completed in this period; open ones include those that are overdue.")),
+		}, Text("Completed: courses completed in this period. Open: courses not completed, including overdue ones.")),
 	}
 }
 
 // trainingStatus returns the contents of a report of every user's courses, one by one.
 func trainingStatus(r *reading) []Section {
+	courses := read(r, reports.CourseProgress.All)
 	return []Section{
-		section("Summary", noUsersNote(r.tenant.ActiveUsers), courseTotals(read(r, reports.CourseProgress.All))),
-		section("Every user and course", Table{
+		section("Summary", noUsersNote(r.tenant.ActiveUsers), courseText(courses), courseTotals(courses)),
+		overdueSection(r),
+		ownPage("All employees and courses", Table{
 			Title: "Training status", GroupBy: len(personColumns), Empty: noCourses,
 			Columns: slices.Concat(personColumns, courseColumns),
 			Rows: statementRows(r, reports.UserCourses, func(c *domain.UserCourse) []any {
@@ -94,13 +104,15 @@ func courseDetails(r *reading) []Section {
 		}
 	}
 	return []Section{
-		section("Courses", noUsersNote(users), courseTotals(courses), courseChart(courses),
+		section("Summary", noUsersNote(users), courseText(courses), courseTotals(courses)),
+		overdueSection(r),
+		ownPage("Courses", courseDonut(courses), courseChart(courses),
 			courseTable("Courses", courses, users, "In 365 days")),
 		// Without the columns that would be the same in all rows: "Completed on" here, and the status below.
-		section("Who has not completed them",
-			table("Not completed", "Nobody has an open course.", reports.OpenCourses, 1, 4)),
-		section("Who has completed them",
-			table("Completed", "Nobody has completed a course.", reports.CompletedCourses, 2, 5)),
+		section("Open courses",
+			table("Not completed", "No employee has an open course.", reports.OpenCourses, 1, 4)),
+		section("Completed courses",
+			table("Completed", "No employee has completed a course.", reports.CompletedCourses, 2, 5)),
 	}
 }
 
@@ -118,11 +130,10 @@ func teamTraining(r *reading) []Section {
 		return *t.Name
 	}
 	return []Section{
-		section("Summary", noUsersNote(r.tenant.ActiveUsers), onTrackFigures(r.tenant),
-			Text("A user is on track who has no overdue course. "+
-				"Completed are the courses completed in the last 365 days.")),
+		section("Summary", onTrackText(r.tenant), onTrackFigures(r.tenant),
+			Text("On track: employees without overdue courses. Completed: courses completed in the last 365 days.")),
 		section("By manager", Table{
-			Title: "Training by manager", Empty: "There are no active users.",
+			Title: "Training by manager", Empty: "There are no active employees.",
 			Columns: slices.Concat([]Column{{Title: "Manager", Width: 3}, {Title: "Email", Width: 3}}, numbers),
 			Rows: listRows(managers, func(t *domain.TeamTraining) []any {
 				switch {
@@ -136,9 +147,9 @@ func teamTraining(r *reading) []Section {
 		}),
 		section("By department",
 			barChart("On-track rate by department", "%", departments, department,
-				func(t *domain.TeamTraining) float64 { return rateValue(t.OnTrack, t.Users) }),
+				func(t *domain.TeamTraining) any { return rateCell(t.OnTrack, t.Users) }),
 			Table{
-				Title: "Training by department", Empty: "There are no active users.",
+				Title: "Training by department", Empty: "There are no active employees.",
 				Columns: slices.Concat([]Column{{Title: "Department", Width: 3}}, numbers),
 				Rows:    listRows(departments, func(t *domain.TeamTraining) []any { return cells(t, department(t)) }),
 			}),
@@ -149,11 +160,23 @@ func teamTraining(r *reading) []Section {
 // from the client's summary. Without active users, the rate is the summary's OnTrackRate, without a tone.
 func onTrackFigures(t *db.Tenant) Figures {
 	overdue := t.Summary.OverdueUsers
-	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95 /* good */, 80 /* fair */, "user")
+	onTrack := rateFigure("On track", t.ActiveUsers-overdue, t.ActiveUsers, 95 /* good */, 80 /* fair */, "employee")
 	if t.ActiveUsers == 0 {
-		onTrack.Value, onTrack.Note = Percent(t.Summary.OnTrackRate), "no active users"
+		onTrack.Value, onTrack.Note = Percent(t.Summary.OnTrackRate), "no active employees"
 	}
-	return Figures{onTrack, badIfAny(countFigure("Users with overdue courses", overdue, ""), overdue)}
+	return Figures{onTrack, badIfAny(countFigure("With overdue courses", overdue, "employees today"), overdue)}
+}
+
+// onTrackText returns a text that says how many employees have no overdue courses, and what to do for the others.
+func onTrackText(t *db.Tenant) Block {
+	if t.ActiveUsers == 0 {
+		return noUsersNote(0)
+	}
+	overdue := t.Summary.OverdueUsers
+	return sentences(english.Sprintf("%d of %s (%s) %s no overdue courses.", t.ActiveUsers-overdue,
+		quantity(t.ActiveUsers, "active employee"), textOf(rateCell(t.ActiveUsers-overdue, t.ActiveUsers)),
+		choose(t.ActiveUsers, "has", "have")),
+		remindOverdue(overdue))
 }
 
 // onTrackChart returns a chart of the users on track and the users with overdue courses; nil without active users.
@@ -162,32 +185,68 @@ func onTrackChart(t *db.Tenant) Block {
 	return donutChart("Users on track", []string{"On track", "Overdue"}, []Tone{Good, Bad}, t.ActiveUsers-overdue, overdue)
 }
 
-// courseTotals returns figures and a chart of the courses of all users together, or a text if there are none.
-func courseTotals(courses []domain.CourseProgress) Block {
-	var n domain.CourseProgress
+// courseSum returns the sum of the counts of courses.
+func courseSum(courses []domain.CourseProgress) (n domain.CourseProgress) {
 	for _, c := range courses {
 		n.Users += c.Users
 		n.Completed += c.Completed
 		n.Open += c.Open
 		n.Overdue += c.Overdue
 	}
+	return n
+}
+
+// courseText returns a text that says how many assigned courses are completed and overdue, or that there are none.
+func courseText(courses []domain.CourseProgress) Block {
+	n := courseSum(courses)
 	if n.Users == 0 {
 		return Text(noCourses)
 	}
-	return blocks{Figures{
-		countFigure("Courses of users", n.Users, "%s", quantity(len(courses), "course")),
+	return sentences(english.Sprintf("%d of %s (%s) %s completed.", n.Completed, quantity(n.Users, "assigned course"),
+		textOf(rateCell(n.Completed, n.Users)), choose(n.Users, "is", "are")),
+		ifAny(n.Overdue, "%d %s overdue.", n.Overdue, choose(n.Overdue, "is", "are")))
+}
+
+// courseTotals returns figures of the courses of all users together, or nil if there are none.
+func courseTotals(courses []domain.CourseProgress) Block {
+	n := courseSum(courses)
+	if n.Users == 0 {
+		return nil
+	}
+	return Figures{
+		countFigure("Assigned courses", n.Users, "of %s", quantity(len(courses), "different course")),
 		rateFigure("Completed", n.Completed, n.Users, 95 /* good */, 80 /* fair */, "course"),
-		countFigure("Assigned", n.Open, "not due yet"),
-		badIfAny(countFigure("Overdue", n.Overdue, ""), n.Overdue),
-	}, donutChart("Where the courses stand", []string{"Completed", "Assigned", "Overdue"}, []Tone{Good, Neutral, Bad},
-		n.Completed, n.Open, n.Overdue)}
+		countFigure("Open", n.Open, "not due yet"),
+		badIfAny(countFigure("Overdue", n.Overdue, "past their due date"), n.Overdue),
+	}
+}
+
+// courseDonut returns a chart of the courses of all users by their state; nil if there are none.
+func courseDonut(courses []domain.CourseProgress) Block {
+	n := courseSum(courses)
+	return donutChart("Where the courses stand", []string{"Completed", "Assigned", "Overdue"}, []Tone{Good, Neutral, Bad},
+		n.Completed, n.Open, n.Overdue)
+}
+
+// overdueSection returns a section with the employees who have the most overdue courses.
+func overdueSection(r *reading) Section {
+	list := read(r, reports.OverdueUsers.All)
+	return section(attentionHeading, attentionText(r.tenant.Summary.OverdueUsers, len(list),
+		"%s overdue courses.", remindOverdue(r.tenant.Summary.OverdueUsers)), Table{
+		Title: attentionHeading, Empty: "No active employee has an overdue course.",
+		Columns: slices.Concat(personColumns, numberColumns("Overdue courses"),
+			[]Column{{Title: "Oldest due on", Kind: DateColumn}, {Title: "Courses", Width: 4}}),
+		Rows: listRows(list, func(u *domain.OverdueUser) []any {
+			return personCells(&u.Person, u.Overdue, u.OldestDueOn, strings.Join(u.Titles, ", "))
+		}),
+	})
 }
 
 // courseChart returns a chart of the completion rates of courses (see barChart).
 func courseChart(courses []domain.CourseProgress) Block {
 	return barChart("Completion by course", "%", courses,
 		func(r *domain.CourseProgress) string { return r.Title },
-		func(r *domain.CourseProgress) float64 { return rateValue(r.Completed, r.Users) })
+		func(r *domain.CourseProgress) any { return rateCell(r.Completed, r.Users) })
 }
 
 // courseTable returns a table of courses with the active users by state: Assigned is open and not overdue. The last

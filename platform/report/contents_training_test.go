@@ -20,7 +20,7 @@ func TestTraining(t *testing.T) {
 	var c api.Client
 	w.Get(w.path(""), w.tenant.Key).Want(200).Into(&c)
 	d.figure(t, "On track", c.Training.OnTrackRate)
-	d.figure(t, "Users with overdue courses", c.Training.OverdueUsers)
+	d.figure(t, "With overdue courses", c.Training.OverdueUsers)
 
 	var performance, status, done, open []row
 	byCourse := map[string]*domain.CourseProgress{}

@@ -235,6 +235,9 @@ func cellsByColumn(t testing.TB, table *report.Table, cells []any) map[string]an
 			t.Fatalf("%s: %s is %T: %v", table.Title, c.Title, cells[i], err)
 		}
 		row[c.Title] = cells[i]
+		if word, ok := cells[i].(report.Word); ok {
+			row[c.Title] = string(word)
+		}
 	}
 	return row
 }

@@ -16,7 +16,9 @@ type Document struct {
 	Client string       // the client's name
 	Brand  domain.Brand // the client's, resolved
 	// Period is nil for a report about the moment at which it is made.
-	Period   *domain.ReportPeriod
+	Period *domain.ReportPeriod
+	// Before is the period that the changes of figures compare with; nil if there are none.
+	Before   *domain.ReportPeriod
 	MadeAt   time.Time
 	Sections []Section
 }
@@ -25,7 +27,9 @@ type Document struct {
 // charts is a sheet, and its figures and texts are on the first sheet.
 type Section struct {
 	Heading string
-	Blocks  []Block
+	// OnNewPage is true for a section that begins a page of a PDF.
+	OnNewPage bool
+	Blocks    []Block
 }
 
 // Block is a piece of a section: Text, Figures, Chart or Table.
@@ -40,15 +44,31 @@ type Figures []Figure
 // Figure is a number with its label.
 type Figure struct {
 	Label string
-	// Value is nil for none, an int, a Percent or a string.
+	// Value is nil for none, an int, a Percent, a WholePercent or a string.
 	Value any
-	// Note is written small below the value: a comparison, or what is counted; it may be empty.
+	// Note is written small below the value, and says what is counted; it may be empty.
 	Note string
 	Tone Tone
+	// Change compares the value with that of the period before.
+	Change Change
+}
+
+// Change is the change of a figure since the period before. Text is empty if there is nothing to compare with. Verdict
+// is Good for a change to the better, Bad for one to the worse, and Neutral for one that is neither.
+type Change struct {
+	Text    string
+	Verdict Tone
 }
 
 // Percent is a percentage, from 0 to 100. The type distinguishes it from other numbers.
 type Percent float64
+
+// WholePercent is a percentage of fewer than 100 things, which is shown without decimals.
+type WholePercent float64
+
+// Word is a word of the report itself, not a text of the client. An XLSX file has it as programs read it; pages may word
+// it differently (onPage).
+type Word string
 
 // Tone says whether a figure is good or bad news.
 type Tone int
@@ -87,6 +107,10 @@ type Chart struct {
 	Series []Series
 	// Tones are the tones of a Donut's labels; nil for a color of its own for each label.
 	Tones []Tone
+	// Numbers are the texts of the values of a Bar chart with one series; nil to format the values.
+	Numbers []string
+	// Grades is true for a Line chart of risk scores, which are drawn on the bands of the grades.
+	Grades bool
 }
 
 // Series is a named list of numbers; NaN means no value.
@@ -125,8 +149,8 @@ type ColumnKind int
 
 // The kinds, with the Go type of a cell.
 const (
-	TextColumn   ColumnKind = iota // string
-	NumberColumn                   // int, float64 (shown with one decimal) or Percent
+	TextColumn   ColumnKind = iota // string or Word
+	NumberColumn                   // int, float64 (shown with one decimal), Percent or WholePercent
 	DateColumn                     // domain.Date
 	TimeColumn                     // time.Time
 	YesNoColumn                    // bool

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"codeberg.org/go-pdf/fpdf"
+
+	"partnerapi/domain"
 )
 
 // mark draws a part of a row whose top is at y on the page. It does not change the row's height.
@@ -27,6 +29,7 @@ type layout struct {
 	// table that continues on the page; nil for none.
 	head, tableHead func()
 	held            []strip // rows not drawn yet, for the page of the next block
+	accents         accents
 }
 
 // newLayout returns a layout with an empty first page.
@@ -36,7 +39,7 @@ func newLayout(t *typefaces) *layout {
 	pdf.SetLineCapStyle("round")
 	pdf.SetLineJoinStyle("round")
 	pdf.AddPage()
-	return &layout{typefaces: t, pdf: pdf}
+	return &layout{typefaces: t, pdf: pdf, accents: accentsOf(domain.Brand{})}
 }
 
 // add draws a row below the last one.
@@ -123,11 +126,11 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 	return nil
 }
 
-// drawFooter draws the last row of a page: the client, the name of the brand, the time at which the report was made, and pages, which is the
-// number of the page, such as "Page 1 of 2".
+// drawFooter draws the last row of a page: the client, the name of the brand, when the report was created, and pages,
+// which is the number of the page, such as "Page 1 of 2".
 func (l *layout) drawFooter(d *Document, pages string) {
 	width := l.width(pages, smallStyle)
-	made := "Made " + d.madeAt()
+	made := d.created()
 	names := d.Client
 	if d.Brand.DisplayName != "" {
 		names += "  ·  " + d.Brand.DisplayName

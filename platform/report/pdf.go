@@ -11,6 +11,7 @@ import (
 // have. Characters without a font are replaced. extra may be nil.
 func WritePDF(ctx context.Context, w io.Writer, d *Document, extra *Font) error {
 	l := newLayout(newTypefaces(extra))
+	l.accents = accentsOf(d.Brand)
 	l.drawTitle(d)
 	l.head = func() { l.drawRunningHead(d) }
 
@@ -22,23 +23,30 @@ func WritePDF(ctx context.Context, w io.Writer, d *Document, extra *Font) error 
 	return l.finish(w, d)
 }
 
-// drawTitle draws the top of the first page: the brand, the title, the client, the period if there is one, and the time at which
-// the report was made.
+// drawTitle draws the top of the first page: the brand, the title, the client, the period and the one that it is
+// compared with, if there are any, and when the report was created.
 func (l *layout) drawTitle(d *Document) {
 	l.drawBrand(d.Brand)
-	l.add(2.5, l.bar(0, 0, 24, 1.6, accentOf(d.Brand)))
+	l.add(2.5, l.bar(0, 0, 24, 1.6, l.accents.bar))
 	for _, line := range l.wrap(d.Title, bodyWidth, titleStyle, 2) {
 		l.add(9.5, l.words(line, 0, 8, titleStyle))
 	}
-	for _, line := range l.wrap(d.Client, bodyWidth, clientStyle, 2) {
-		l.add(6.5, l.words(line, 0, 5, clientStyle))
+	client := clientStyle
+	client.color = l.accents.text
+	for _, line := range l.wrap(d.Client, bodyWidth, client, 2) {
+		l.add(6.5, l.words(line, 0, 5, client))
 	}
 
-	about := "Made " + d.madeAt()
-	if period := d.period(); period != "" {
-		about = "Period " + period + "  ·  " + about
+	about, created := d.period(), d.created()
+	if d.Before != nil {
+		about += ", compared with " + periodText(*d.Before)
 	}
-	l.add(8, l.words(about, 0, 4, smallStyle), l.rule(7))
+	if about == "" {
+		l.add(7.5, l.words(created, 0, 4, smallStyle), l.rule(6.5))
+		return
+	}
+	l.add(7.5, l.words(about, 0, 4, smallStyle), l.words(created, bodyWidth-l.width(created, smallStyle), 4, smallStyle),
+		l.rule(6.5))
 }
 
 // drawRunningHead draws the header of a page after the first: the title and the period.
@@ -53,6 +61,9 @@ func (l *layout) drawRunningHead(d *Document) {
 func (l *layout) drawSection(ctx context.Context, s *Section) error {
 	if len(s.Blocks) == 0 {
 		return nil
+	}
+	if s.OnNewPage {
+		l.breakPage()
 	}
 	if lines := l.wrap(s.Heading, bodyWidth, headingStyle, 2); len(lines) > 0 {
 		l.hold(3.5) // space above
@@ -108,27 +119,36 @@ const (
 	cardWidth  = (bodyWidth - (cardsInRow-1)*cardGap) / cardsInRow
 	cardHeight = 17.0
 	cardInset  = 4.0
+	// changeHeight is the height of the line of a change.
+	changeHeight = 3.8
 )
 
-// drawFigures draws a card for each figure, four in a row.
+// drawFigures draws a card for each figure, four in a row. A row in which a figure has a change is higher.
 func (l *layout) drawFigures(list Figures) {
 	for cards := range slices.Chunk(list, cardsInRow) {
+		height := cardHeight
+		if slices.ContainsFunc(cards, func(f Figure) bool { return f.Change.Text != "" }) {
+			height += changeHeight
+		}
 		var marks []mark
 		for i := range cards {
-			marks = append(marks, l.card(&cards[i], float64(i)*(cardWidth+cardGap))...)
+			marks = append(marks, l.card(&cards[i], float64(i)*(cardWidth+cardGap), height)...)
 		}
-		l.place(cardHeight, marks...)
+		l.place(height, marks...)
 		l.addGap(2.5)
 	}
 }
 
 // card returns the marks of a figure's card at x. A value that is too wide is written smaller, down to 9 points. A note
 // that is too wide is written one point smaller. Texts that are still too wide are cut.
-func (l *layout) card(f *Figure, x float64) []mark {
+func (l *layout) card(f *Figure, x, height float64) []mark {
 	const width = cardWidth - cardInset - 2
-	value := valueStyle
+	value, change, edge := valueStyle, changeStyle, quiet
 	if f.Tone != Neutral {
-		value.color = toneColors[f.Tone]
+		value.color, edge = toneColors[f.Tone], toneColors[f.Tone]
+	}
+	if f.Change.Verdict != Neutral {
+		change.color = toneColors[f.Change.Verdict]
 	}
 	for value.size > 9 && l.width(l.clean(f.text()), value) > width {
 		value.size--
@@ -139,10 +159,11 @@ func (l *layout) card(f *Figure, x float64) []mark {
 	}
 	at := x + cardInset
 	return []mark{
-		l.bar(x, 0, cardWidth, cardHeight, pale),
-		l.bar(x, 0, 1, cardHeight, toneColors[f.Tone]),
+		l.bar(x, 0, cardWidth, height, pale),
+		l.bar(x, 0, 1, height, edge),
 		l.words(l.fit(f.Label, width, labelStyle), at, 4.4, labelStyle),
 		l.words(l.fit(f.text(), width, value), at, 10.8, value),
 		l.words(l.fit(f.Note, width, note), at, 15, note),
+		l.words(l.fit(f.Change.text(), width, change), at, 15+changeHeight, change),
 	}
 }

@@ -40,9 +40,9 @@ type pageTable struct {
 // drawTable draws a table, with its title unless the title is the heading. It reads all of its rows, but draws only
 // maxPageRows, and then writes how many more there are. For a table without rows it writes the text Empty.
 func (l *layout) drawTable(ctx context.Context, t *Table, heading string) error {
-	if t.Title != "" && t.Title != heading {
+	if title := onPage(t.Title); title != "" && title != heading {
 		l.hold(1)
-		l.hold(6, l.words(l.fit(t.Title, bodyWidth, captionStyle), 0, 4, captionStyle))
+		l.hold(6, l.words(l.fit(title, bodyWidth, captionStyle), 0, 4, captionStyle))
 	}
 
 	p := l.newPageTable(t)
@@ -62,7 +62,7 @@ func (l *layout) drawTable(ctx context.Context, t *Table, heading string) error 
 	case rows == 0:
 		l.drawText(Text(t.Empty))
 	case rows > maxPageRows:
-		l.place(7, l.words(fmt.Sprintf("%s more rows are left out here. The XLSX format of this report has all %s rows.",
+		l.place(7, l.words(fmt.Sprintf("%s more rows are omitted here. The XLSX format of this report contains all %s rows.",
 			countText(rows-maxPageRows), countText(rows)), 0, 5, smallStyle))
 	}
 	l.addGap(3)
@@ -79,7 +79,7 @@ func (l *layout) drawParagraph(ctx context.Context, t *Table, _ string) error {
 		}
 		rows = append(rows, t.Line(row))
 	}
-	l.drawText(Text(t.Title + ": " + strings.Join(rows, ", ") + "."))
+	l.drawText(Text(onPage(t.Title) + ": " + strings.Join(rows, ", ") + "."))
 	return nil
 }
 
@@ -135,10 +135,10 @@ func (p *pageTable) widths() []float64 {
 	usual := p.width("Administration", p.cell)
 	for i, c := range p.Columns {
 		least := 0.0
-		for _, word := range strings.Fields(p.clean(c.Title)) {
+		for _, word := range strings.Fields(p.clean(onPage(c.Title))) {
 			least = max(least, min(p.width(word, p.head), bodyWidth/6))
 		}
-		ideal := max(least, p.width(p.clean(c.Title), p.head))
+		ideal := max(least, p.width(p.clean(onPage(c.Title)), p.head))
 		cells := p.cellWidths(i)
 		if c.Kind == TextColumn {
 			ideal = max(ideal, min(usualWidth(cells), bodyWidth/2))
@@ -259,10 +259,10 @@ func (p *pageTable) cells(texts []string, s style, maxLines int) (row strip) {
 func (p *pageTable) header() strip {
 	titles := make([]string, len(p.Columns))
 	for i := range p.Columns {
-		titles[i] = p.Columns[i].Title
+		titles[i] = onPage(p.Columns[i].Title)
 	}
 	row := p.cells(titles, p.head, headLines)
-	row.marks = append(row.marks, p.bar(0, row.height, bodyWidth, 0.5, accent))
+	row.marks = append(row.marks, p.bar(0, row.height, bodyWidth, 0.5, p.accents.text))
 	row.height += 0.6
 	return row
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"partnerapi/db"
 	"partnerapi/domain"
@@ -90,6 +91,22 @@ func (m *Renderer) With(
 		if d.Sections = content.sections(r); r.err != nil {
 			return r.err
 		}
+		if d.compares() {
+			d.Before = new(p.Previous())
+		}
 		return write(d)
 	})
+}
+
+// compares reports whether a figure of the document has a change since the period before.
+func (d *Document) compares() bool {
+	for _, s := range d.Sections {
+		for _, b := range s.Blocks {
+			figures, _ := b.(Figures)
+			if slices.ContainsFunc(figures, func(f Figure) bool { return f.Change.Text != "" }) {
+				return true
+			}
+		}
+	}
+	return false
 }

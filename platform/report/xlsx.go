@@ -23,8 +23,10 @@ type workbook struct {
 	*excelize.File
 	// sheets holds the names of sheets in lower case, because Excel compares them without regard to case.
 	sheets  map[string]bool
-	styles  []int             // by cellFormat
-	row     int               // the next row of the summary, from 1
+	styles  []int // by cellFormat
+	row     int   // the next row of the summary, from 1
+	columns int   // of the summary, in use
+	accents accents
 	used    map[string]string // the ranges of cells in use, such as "A1:C7", by the sheet's name
 	maxRows int               // of a sheet, with its header
 	err     error             // the first error
@@ -50,6 +52,7 @@ const (
 	integerFormat
 	numberFormat
 	percentFormat
+	wholePercentFormat
 	monthFormat
 	dateFormat
 	timeFormat
@@ -57,7 +60,7 @@ const (
 
 const (
 	summarySheet   = "Summary"
-	summaryColumns = 3
+	summaryColumns = 3 // without the column of changes
 )
 
 // WriteXLSX writes a document as a workbook: a summary sheet, a sheet for each table with all of its rows, and a sheet
@@ -69,7 +72,8 @@ func WriteXLSX(ctx context.Context, w io.Writer, d *Document) error {
 // writeXLSX implements WriteXLSX. maxRows is the maximum number of rows of a sheet.
 func writeXLSX(ctx context.Context, w io.Writer, d *Document, maxRows int) (err error) {
 	b := &workbook{
-		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, used: map[string]string{}, maxRows: maxRows,
+		File: excelize.NewFile(), sheets: map[string]bool{}, row: 1, columns: summaryColumns, accents: accentsOf(d.Brand),
+		used: map[string]string{}, maxRows: maxRows,
 	}
 	defer func() {
 		if closeErr := b.Close(); err == nil && closeErr != nil { // removes the temporary files
@@ -96,7 +100,7 @@ func (b *workbook) writeDocument(ctx context.Context, d *Document) {
 		}
 	}
 	b.SetActiveSheet(0)
-	b.setUsed(summarySheet, summaryColumns, b.row-1)
+	b.setUsed(summarySheet, b.columns, b.row-1)
 }
 
 // beginSummary sets the properties of the file, and writes the first rows of the summary.
@@ -107,7 +111,7 @@ func (b *workbook) beginSummary(d *Document) {
 	}))
 	b.check(b.SetSheetName("Sheet1", b.reserveSheetName(summarySheet))) // a new file has the sheet Sheet1
 	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
-	b.check(b.SetColWidth(summarySheet, "B", "C", 28))
+	b.check(b.SetColWidth(summarySheet, "B", "D", 28))
 
 	b.writeLine(cell{titleFormat, d.Title})
 	b.writeLine(cell{plainFormat, "Client"}, cell{plainFormat, d.Client})
@@ -167,6 +171,7 @@ func (b *workbook) writeLine(cells ...cell) {
 	for i, c := range cells {
 		b.put(summarySheet, i+1, b.row, c)
 	}
+	b.columns = max(b.columns, len(cells))
 	b.row++
 }
 
@@ -180,11 +185,15 @@ func (b *workbook) writeParagraph(text string) {
 	b.check(b.SetRowHeight(summarySheet, row, min(float64(lines)*15, 400)))
 }
 
-// writeFigures writes a row of the summary for each figure: label, value and note.
+// writeFigures writes a row of the summary for each figure: label, value, note and, if there is one, change.
 func (b *workbook) writeFigures(list Figures) {
 	for _, f := range list {
 		value := cmp.Or(f.Value, any(noValue))
-		b.writeLine(cell{plainFormat, f.Label}, cellOf(value), cell{noteFormat, f.Note})
+		line := []cell{{plainFormat, f.Label}, cellOf(value), {noteFormat, f.Note}}
+		if f.Change.Text != "" {
+			line = append(line, cell{noteFormat, f.Change.text()})
+		}
+		b.writeLine(line...)
 	}
 }
 
@@ -241,7 +250,7 @@ func (b *workbook) makeStyles() {
 	for _, style := range []*excelize.Style{
 		plainFormat:   {},
 		titleFormat:   {Font: &excelize.Font{Bold: true, Size: 16, Color: ink.hex()}},
-		headingFormat: {Font: &excelize.Font{Bold: true, Size: 12, Color: accent.hex()}},
+		headingFormat: {Font: &excelize.Font{Bold: true, Size: 12, Color: b.accents.text.hex()}},
 		headFormat: {
 			Font: &excelize.Font{Bold: true, Color: ink.hex()}, Fill: fill,
 			Alignment: &excelize.Alignment{WrapText: true, Vertical: "center"},
@@ -250,10 +259,10 @@ func (b *workbook) makeStyles() {
 		wrapFormat:    {Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}},
 		integerFormat: number("#,##0"),
 		numberFormat:  number("#,##0.0"),
-		percentFormat: number("0.0%"),
-		monthFormat:   number("mmm yyyy"),
-		dateFormat:    number("yyyy-mm-dd"),
-		timeFormat:    number("yyyy-mm-dd hh:mm"),
+		percentFormat: number("0.0%"), wholePercentFormat: number("0%"),
+		monthFormat: number("mmm yyyy"),
+		dateFormat:  number("yyyy-mm-dd"),
+		timeFormat:  number("yyyy-mm-dd hh:mm"),
 	} {
 		id, err := b.NewStyle(style)
 		b.check(err)
@@ -274,6 +283,10 @@ func cellOf(value any) cell {
 		return cell{integerFormat, v}
 	case Percent:
 		return cell{percentFormat, v.fraction()}
+	case WholePercent:
+		return cell{wholePercentFormat, Percent(v).fraction()}
+	case Word:
+		return cell{plainFormat, string(v)}
 	case float64:
 		return cell{numberFormat, exact(v)}
 	case domain.Date:

@@ -173,21 +173,25 @@ func (b *workbook) drawNative(sheet string, c *Chart) {
 	cells := func(column int) string {
 		return fmt.Sprintf("'%s'!%s:%s", sheet, b.cellName(column, 2, true), b.cellName(column, len(c.Labels)+1, true))
 	}
+	if c.Grades {
+		lowest, highest, _ := c.scale()
+		chart.YAxis.Minimum, chart.YAxis.Maximum = &lowest, &highest
+	}
 	for i := range c.Series {
 		chart.Series = append(chart.Series, excelize.ChartSeries{
 			Name:       fmt.Sprintf("'%s'!%s", sheet, b.cellName(i+2, 1, true)),
-			Categories: cells(1), Values: cells(i + 2), DataPoint: c.shareColors(),
+			Categories: cells(1), Values: cells(i + 2), DataPoint: c.shareColors(b.accents),
 		})
 	}
 	b.check(b.AddChart(sheet, b.cellName(len(c.Series)+3, 2), chart))
 }
 
 // shareColors returns the colors of a Donut's shares in a native chart; nil for other charts.
-func (c *Chart) shareColors() (points []excelize.ChartDataPoint) {
+func (c *Chart) shareColors(a accents) (points []excelize.ChartDataPoint) {
 	if c.Kind != Donut {
 		return nil
 	}
-	for i, color := range c.colors() {
+	for i, color := range c.colors(a) {
 		points = append(points, excelize.ChartDataPoint{
 			Index: i, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{color.hex()}},
 		})

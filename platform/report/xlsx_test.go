@@ -65,6 +65,10 @@ func sameCell(cell any, shown, raw string) bool {
 		return shown == v.Format("2006-01-02 15:04") && moment().Sub(v).Abs() < time.Second
 	case Percent:
 		return number() == v.fraction() && strings.HasSuffix(shown, "%")
+	case WholePercent:
+		return number() == Percent(v).fraction() && shown == wholeRateText(float64(v))
+	case Word:
+		return shown == string(v) && raw == string(v)
 	case bool:
 		return shown == strings.ToUpper(strconv.FormatBool(v))
 	}
