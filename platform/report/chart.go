@@ -27,7 +27,7 @@ func (l *layout) drawCharts(blocks []Block) {
 	height := lowHeight
 	var marks []mark
 	for _, b := range blocks {
-		if c := b.(Chart); c.Kind != Donut && !c.Grades {
+		if c := b.(Chart); c.Kind == Bar {
 			height = chartHeight
 		}
 	}

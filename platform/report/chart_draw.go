@@ -8,9 +8,9 @@ import (
 
 // The measures of charts, in millimetres.
 const (
-	chartHeight = 54.0 // below the title
-	// lowHeight is that of a Donut, and of a chart of scores, which leaves room for a summary of one page.
-	lowHeight = 42.0
+	chartHeight = 54.0 // of a Bar chart, below the title
+	// lowHeight is that of a Line and a Donut, which leaves room for a summary of one page.
+	lowHeight = 40.0
 	// gradeWidth is the width of the grades at the right of a chart of scores.
 	gradeWidth = 5.0
 	// keySquare is the size of the square before the name of a series or a share, and

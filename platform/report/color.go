@@ -117,7 +117,9 @@ var (
 	headingStyle = style{size: 13, bold: true, color: ink}
 	captionStyle = style{size: 9.5, bold: true, color: ink}
 	bodyStyle    = style{size: 9.5, color: ink}
-	labelStyle   = style{size: 7.5, color: gray}
-	valueStyle   = style{size: 16, bold: true, color: ink}
-	changeStyle  = style{size: 7.5, bold: true, color: gray}
+	// paragraphStyle is the style of a table that is a paragraph.
+	paragraphStyle = style{size: 8, color: ink}
+	labelStyle     = style{size: 7.5, color: gray}
+	valueStyle     = style{size: 16, bold: true, color: ink}
+	changeStyle    = style{size: 7.5, bold: true, color: gray}
 )

@@ -26,8 +26,9 @@ func attentionText(employees, shown int, why string, steps ...string) Block {
 	return sentences(append(text, steps...)...)
 }
 
-// attentionSection returns a section with the employees who need attention, why, and how many there are for each reason.
-func attentionSection(r *reading) Section {
+// attentionSections returns a section with the employees who need attention, why, and how many there are for each reason,
+// and one with what to do.
+func attentionSections(r *reading) []Section {
 	t := r.tenant
 	list := read(r, reports.UsersInNeed.All)
 	var n domain.NeedCounts
@@ -43,15 +44,16 @@ func attentionSection(r *reading) Section {
 		figures = append(figures,
 			badIfAny(countFigure("With critical exposures", n.WithCritical, "employees today"), n.WithCritical))
 	}
-	return section(attentionHeading, noUsersNote(t.ActiveUsers), attentionText(n.Users, len(list),
-		"%s at least one reason for attention.", resolveCritical(domain.OrZero(n.AllCritical)), trainHighRisk(n.HighRisk),
-		remindOverdue(n.WithOverdue), trainRepeatClickers(n.RepeatClickers)), figures, Table{
+	attention := section(attentionHeading, noUsersNote(t.ActiveUsers), attentionText(n.Users, len(list),
+		"%s at least one reason for attention."), figures, Table{
 		Title: attentionHeading, Empty: "No active employee needs attention.",
 		Columns: slices.Concat(personColumns, numberColumns("Score"), []Column{{Title: "Reasons", Width: 5}}),
 		Rows: listRows(list, func(u *domain.UserInNeed) []any {
 			return personCells(&u.Person, u.Score, reasonsText(u))
 		}),
 	})
+	return []Section{attention, section("Next steps", numberedSteps(resolveCritical(domain.OrZero(n.AllCritical)),
+		trainHighRisk(n.HighRisk), remindOverdue(n.WithOverdue), trainRepeatClickers(n.RepeatClickers)))}
 }
 
 // reasonsText returns the reasons why a user needs attention, with counts.

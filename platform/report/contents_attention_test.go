@@ -110,8 +110,12 @@ func TestEmployeesWithOverdueCourses(t *testing.T) {
 		for _, a := range late {
 			titles = append(titles, a.Title)
 		}
+		courses := strings.Join(titles[:min(len(titles), 2)], ", ")
+		if len(titles) > 2 {
+			courses += fmt.Sprintf(" and %d more", len(titles)-2)
+		}
 		want = append(want, overdue{who(u, row{"Overdue courses": len(late), "Oldest due on": late[0].DueOn,
-			"Courses": strings.Join(titles, ", ")}), late[0].DueOn, len(late)})
+			"Courses": courses}), late[0].DueOn, len(late)})
 	}
 	slices.SortStableFunc(want, func(a, b overdue) int {
 		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.oldest.String(), b.oldest.String()))

@@ -119,7 +119,7 @@ const maxSteps = 5
 
 // resolveCritical recommends resolving the critical exposures.
 func resolveCritical(n int) string {
-	return ifAny(n, "Resolve %s: have the employees change their passwords.", quantity(n, "critical exposure"))
+	return ifAny(n, "Resolve %s: have the affected employees change their passwords.", quantity(n, "critical exposure"))
 }
 
 // trainHighRisk recommends training for the high-risk employees.
@@ -162,25 +162,29 @@ func (n *numbers) nextSteps() Block {
 			clicks = n.phishing.Clicked
 		}
 	}
-	var steps blocks
-	for _, step := range []string{
+	steps := numberedSteps(
 		resolveCritical(n.darkWeb.By.Critical),
 		trainHighRisk(n.tenant.Summary.HighRiskUsers),
 		remindOverdue(n.tenant.Summary.OverdueUsers),
-		ifAny(clicks, "Follow up %s in simulated emails, until the click rate is at most 5%%.", quantity(clicks, "click")),
+		ifAny(clicks, "Follow up on %s in simulated emails until the click rate is at most 5%%.", quantity(clicks, "click")),
 		ifAny(simulations, "Send a phishing simulation to %s: none was sent in this period.",
 			quantity(simulations, "employee")),
-		collectSignatures(n.asked - n.signed),
-		meetRequirements(n.requirements - n.met),
+		collectSignatures(n.asked-n.signed),
+		meetRequirements(n.requirements-n.met),
 		ifAny(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "Resolve %s.",
-			quantity(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "exposure")+" of other data"),
-	} {
+			quantity(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "exposure")+" of other data"))
+	if steps == nil {
+		return Text("Nothing is urgent. Continue training and simulations.")
+	}
+	return steps
+}
+
+// numberedSteps returns the first maxSteps steps that are not empty as numbered texts; nil if there are none.
+func numberedSteps(list ...string) (steps blocks) {
+	for _, step := range list {
 		if step != "" && len(steps) < maxSteps {
 			steps = append(steps, Text(fmt.Sprintf("%d. %s", len(steps)+1, step)))
 		}
-	}
-	if steps == nil {
-		return Text("Nothing is urgent. Continue training and simulations.")
 	}
 	return steps
 }

@@ -56,8 +56,7 @@ func employeeHistory(r *reading) []Section {
 		figures = append(figures, Text(breachSource))
 	}
 
-	return []Section{
-		attentionSection(r),
+	return append(attentionSections(r),
 		ownPage("Activity", noUsersNote(t.ActiveUsers), figures),
 		section("All employees", Table{
 			Title: "History", GroupBy: len(personColumns), Empty: "No event of an active employee is known in this period.",
@@ -66,8 +65,7 @@ func employeeHistory(r *reading) []Section {
 			Rows: statementRows(r, reports.History, func(e *domain.HistoryEvent) []any {
 				return personCells(&e.Person, e.At, historyTexts[e.Kind], historySubject(e))
 			}),
-		}),
-	}
+		}))
 }
 
 // historySubject returns the subject of an event, such as a course, with the version if it is a policy, or "(no

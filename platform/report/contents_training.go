@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -237,9 +238,19 @@ func overdueSection(r *reading) Section {
 		Columns: slices.Concat(personColumns, numberColumns("Overdue courses"),
 			[]Column{{Title: "Oldest due on", Kind: DateColumn}, {Title: "Courses", Width: 4}}),
 		Rows: listRows(list, func(u *domain.OverdueUser) []any {
-			return personCells(&u.Person, u.Overdue, u.OldestDueOn, strings.Join(u.Titles, ", "))
+			return personCells(&u.Person, u.Overdue, u.OldestDueOn, firstTitles(u.Titles))
 		}),
 	})
+}
+
+// firstTitles returns the first two titles, and how many more there are, so that a cell of a page has room for them.
+func firstTitles(titles []string) string {
+	const shown = 2
+	text := strings.Join(titles[:min(len(titles), shown)], ", ")
+	if more := len(titles) - shown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // courseChart returns a chart of the completion rates of courses (see barChart).

@@ -79,7 +79,11 @@ func (l *layout) drawParagraph(ctx context.Context, t *Table, _ string) error {
 		}
 		rows = append(rows, t.Line(row))
 	}
-	l.drawText(Text(onPage(t.Title) + ": " + strings.Join(rows, ", ") + "."))
+	const height = 4.0
+	for _, line := range l.wrap(onPage(t.Title)+": "+strings.Join(rows, ", ")+".", bodyWidth, paragraphStyle, 0) {
+		l.place(height, l.words(line, 0, 3, paragraphStyle))
+	}
+	l.addGap(1.8)
 	return nil
 }
 
