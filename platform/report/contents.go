@@ -330,10 +330,11 @@ func ifAny(n int, sentence string, args ...any) string {
 	return english.Sprintf(sentence, args...)
 }
 
-// ownPage returns a section that begins a page of a PDF (see section).
-func ownPage(heading string, list ...Block) Section {
+// sectionAfter returns the section after those about the employees who need attention (see section). It begins a page of a
+// PDF if there are such employees.
+func sectionAfter(employees int, heading string, list ...Block) Section {
 	s := section(heading, list...)
-	s.OnNewPage = true
+	s.OnNewPage = employees > 0
 	return s
 }
 

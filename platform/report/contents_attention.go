@@ -27,8 +27,8 @@ func attentionText(employees, shown int, why string, steps ...string) Block {
 }
 
 // attentionSections returns a section with the employees who need attention, why, and how many there are for each reason,
-// and one with what to do.
-func attentionSections(r *reading) []Section {
+// one with what to do, and the number of these employees.
+func attentionSections(r *reading) (sections []Section, employees int) {
 	t := r.tenant
 	list := read(r, reports.UsersInNeed.All)
 	var n domain.NeedCounts
@@ -53,7 +53,7 @@ func attentionSections(r *reading) []Section {
 		}),
 	})
 	return []Section{attention, section("Next steps", numberedSteps(resolveCritical(domain.OrZero(n.AllCritical)),
-		trainHighRisk(n.HighRisk), remindOverdue(n.WithOverdue), trainRepeatClickers(n.RepeatClickers)))}
+		trainHighRisk(n.HighRisk), remindOverdue(n.WithOverdue), trainRepeatClickers(n.RepeatClickers)))}, n.Users
 }
 
 // reasonsText returns the reasons why a user needs attention, with counts.

@@ -46,7 +46,7 @@ func employeeHistory(r *reading) []Section {
 		},
 		Figures{
 			count("Simulated emails reported", domain.HistoryReported, neither, "by active employees"),
-			count("Emails reported", domain.HistoryRealMail, neither, "that were no simulations"),
+			count("Emails reported", domain.HistoryRealMail, neither, "not simulated"),
 		},
 	}
 	if t.DarkWebMonitoring {
@@ -56,8 +56,9 @@ func employeeHistory(r *reading) []Section {
 		figures = append(figures, Text(breachSource))
 	}
 
-	return append(attentionSections(r),
-		ownPage("Activity", noUsersNote(t.ActiveUsers), figures),
+	attention, employees := attentionSections(r)
+	return append(attention,
+		sectionAfter(employees, "Activity", noUsersNote(t.ActiveUsers), figures),
 		section("All employees", Table{
 			Title: "History", GroupBy: len(personColumns), Empty: "No event of an active employee is known in this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Time (UTC)", Kind: TimeColumn, Width: 2},

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"partnerapi/db"
 	"partnerapi/db/reports"
@@ -79,7 +78,7 @@ func trainingStatus(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsersNote(r.tenant.ActiveUsers), courseText(courses), courseTotals(courses)),
 		overdueSection(r),
-		ownPage("All employees and courses", Table{
+		sectionAfter(r.tenant.Summary.OverdueUsers, "All employees and courses", Table{
 			Title: "Training status", GroupBy: len(personColumns), Empty: noCourses,
 			Columns: slices.Concat(personColumns, courseColumns),
 			Rows: statementRows(r, reports.UserCourses, func(c *domain.UserCourse) []any {
@@ -107,7 +106,7 @@ func courseDetails(r *reading) []Section {
 	return []Section{
 		section("Summary", noUsersNote(users), courseText(courses), courseTotals(courses)),
 		overdueSection(r),
-		ownPage("Courses", courseDonut(courses), courseChart(courses),
+		sectionAfter(r.tenant.Summary.OverdueUsers, "Courses", courseDonut(courses), courseChart(courses),
 			courseTable("Courses", courses, users, "In 365 days")),
 		// Without the columns that would be the same in all rows: "Completed on" here, and the status below.
 		section("Open courses",
@@ -238,19 +237,17 @@ func overdueSection(r *reading) Section {
 		Columns: slices.Concat(personColumns, numberColumns("Overdue courses"),
 			[]Column{{Title: "Oldest due on", Kind: DateColumn}, {Title: "Courses", Width: 4}}),
 		Rows: listRows(list, func(u *domain.OverdueUser) []any {
-			return personCells(&u.Person, u.Overdue, u.OldestDueOn, firstTitles(u.Titles))
+			return personCells(&u.Person, u.Overdue, u.OldestDueOn, firstTitle(u.Titles))
 		}),
 	})
 }
 
-// firstTitles returns the first two titles, and how many more there are, so that a cell of a page has room for them.
-func firstTitles(titles []string) string {
-	const shown = 2
-	text := strings.Join(titles[:min(len(titles), shown)], ", ")
-	if more := len(titles) - shown; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+// firstTitle returns the first title, and how many more there are, so that a cell of a page has room for the text.
+func firstTitle(titles []string) string {
+	if more := len(titles) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", titles[0], more)
 	}
-	return text
+	return titles[0]
 }
 
 // courseChart returns a chart of the completion rates of courses (see barChart).
