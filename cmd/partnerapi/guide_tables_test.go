@@ -33,7 +33,7 @@ func rowsOf(t *testing.T, file string) map[string][]string {
 }
 
 // TestDeltaTable holds the table of the guide to delta sync to the declarations of lists. Only the table says which
-// fields tell the items apart, and what a list that can be asked for changes does not report.
+// fields identify the items, and which changes a list does not report.
 func TestDeltaTable(t *testing.T) {
 	t.Parallel()
 	document, err := documentV2(op.Latest)
@@ -43,7 +43,7 @@ func TestDeltaTable(t *testing.T) {
 	const file = "docs/guide/delta-sync.md"
 	rows := rowsOf(t, file)
 	var table strings.Builder
-	table.WriteString("| list | told apart by | `updated_at` | how to ask for what changed | what it does not report |\n|---|---|---|---|---|\n")
+	table.WriteString("| list | identified by | `updated_at` | how to read what changed | not reported |\n|---|---|---|---|---|\n")
 	for _, o := range api.Operations {
 		m := o.Meta()
 		if m.Method != http.MethodGet || param(o, "cursor") == nil {
@@ -99,11 +99,11 @@ func changes(o op.Declaration) string {
 	}
 	switch {
 	case o.Meta().ID == "events.list":
-		return "the [cursor](webhooks.md#read-the-feed) that you kept"
+		return "the [cursor](webhooks.md#read-the-feed) that you stored"
 	case param(o, "since") != nil:
 		return "`since`. " + param(o, "since").Tag.Get("doc")
 	}
-	return "read it whole"
+	return "read the complete list"
 }
 
 // holdSection holds a part of a guide, from its heading of the second level to the next
@@ -134,7 +134,7 @@ func TestReportTable(t *testing.T) {
 	const file = "docs/guide/report.md"
 	rows := rowsOf(t, file)
 	var table strings.Builder
-	table.WriteString("| type | period | what is in it |\n|---|---|---|\n")
+	table.WriteString("| type | period | contents |\n|---|---|---|\n")
 	for _, r := range domain.ReportTypes {
 		said := rows["`"+string(r)+"`"]
 		if said == nil {
