@@ -110,12 +110,17 @@ func TestSignatureCode(t *testing.T) {
 			t.Logf("%s is not installed", p.command[0])
 			continue
 		}
-		block := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n").FindSubmatch(guide)
-		if block == nil {
+		code := ""
+		for _, block := range regexp.MustCompile("(?s)\n```"+language+"\n(.*?)\n```\n").FindAllSubmatch(guide, -1) {
+			if code == "" && regexp.MustCompile(`(?i)(func|function|def) verify\(`).Match(block[1]) {
+				code = string(block[1])
+			}
+		}
+		if code == "" {
 			t.Errorf("the guide has no code in %s", language)
 			continue
 		}
-		if got := runProgram(t, language, p, string(block[1])+"\n", args); got != want.String() {
+		if got := runProgram(t, language, p, code+"\n", args); got != want.String() {
 			t.Errorf("%s says\n%sand not\n%s", language, got, &want)
 		}
 	}

@@ -76,10 +76,12 @@ func makeDemonstration(ctx context.Context, url string, at time.Time) error {
 type example struct {
 	line    int
 	release string
-	// interpreter runs the script; empty for commands.
-	interpreter string
-	script      string
-	output      string
+	// language is that of the block, and interpreter what runs it; empty for commands and for languages that cannot run here.
+	language, interpreter string
+	// session is whether the block is a tab beside commands: the blocks of a language are one program.
+	session bool
+	script  string
+	output  string
 	// begin and end are the lines of the output's block, where there is one.
 	begin, end int
 }
@@ -91,14 +93,14 @@ var ranElsewhere = map[string]bool{"webhooks.md": true, "import.md": true, "gene
 	"nightly-sync.md": true, "click-tickets.md": true, "monthly-reports.md": true, "connect-tools.md": true}
 
 // examplesOf finds the examples of a guide: blocks of sh and programs, each with the
-// block that follows it, of json or text, as what it prints. The word release=2.0
-// beside sh has it run on that release; else it is the latest.
+// block that follows it, of json or text, as what it prints. What follows tabs is printed by each of them. The word
+// release=2.0 beside sh has it run on that release; otherwise it is the latest.
 func examplesOf(t *testing.T, name, source string) []example {
 	t.Helper()
 	var list []example
 	var info, block string
 	fence, begin := false, 0
-	fresh := false // whether the block before was of commands
+	tabs := 0 // the number of examples that the next block follows
 	for i, line := range strings.Split(source, "\n") {
 		mark, isFence := strings.CutPrefix(line, "```")
 		switch {
@@ -108,20 +110,33 @@ func examplesOf(t *testing.T, name, source string) []example {
 			fence = false
 			language, more, _ := strings.Cut(info, " ")
 			switch {
-			case language == "sh" || languages[language] != "":
+			case slices.Contains(tabOrder, language):
+				if language == "sh" {
+					tabs = 0
+				}
 				release, _ := strings.CutPrefix(more, "release=")
-				list = append(list, example{line: begin + 1, release: release, interpreter: languages[language], script: block})
-			case (language == "json" || language == "text") && fresh:
-				last := &list[len(list)-1]
-				last.output, last.begin, last.end = block, begin, i
+				tabs++
+				list = append(list, example{
+					line: begin + 1, release: release, language: language, interpreter: languages[language], script: block,
+					session: tabs > 1 && list[len(list)-tabs+1].language == "sh" && sessions[language],
+				})
+				continue
+			case (language == "json" || language == "text") && tabs > 0:
+				for at := range list[len(list)-tabs:] {
+					e := &list[len(list)-tabs+at]
+					e.output = block
+					if at == 0 || !e.session {
+						e.begin, e.end = begin, i
+					}
+				}
 			case strings.Contains(block, "curl ") && !ranElsewhere[name]:
 				t.Errorf("%s:%d: a block of %q has a command that no test runs", name, begin+1, language)
 			}
-			fresh = language == "sh" || languages[language] != ""
+			tabs = 0
 		case fence:
 			block += line + "\n"
 		case strings.TrimSpace(line) != "":
-			fresh = false
+			tabs = 0
 		}
 	}
 	return list
@@ -156,10 +171,13 @@ func runGuide(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := examplesOf(t, name, string(source))
-	if ranElsewhere[name] {
-		examples = slices.DeleteFunc(examples, func(e example) bool { return e.interpreter != "" })
+	all := examplesOf(t, name, string(source))
+	for language := range sessions {
+		runSession(t, name, language, all)
 	}
+	examples := slices.DeleteFunc(slices.Clone(all), func(e example) bool {
+		return e.session || e.language != "sh" && (e.interpreter == "" || ranElsewhere[name])
+	})
 	if len(examples) == 0 {
 		return
 	}
@@ -213,11 +231,15 @@ func (s *shell) show(e example) (string, error) {
 	if e.interpreter == "" {
 		return s.run(e.script)
 	}
-	file, err := s.save(e.interpreter, e.script)
+	programs, err := s.folder(e.interpreter)
 	if err != nil {
 		return "", err
 	}
-	return s.program(e.interpreter, file)
+	file, err := programs.save(e.interpreter, e.script)
+	if err != nil {
+		return "", err
+	}
+	return programs.program(e.interpreter, file)
 }
 
 var (

@@ -63,6 +63,9 @@ func (s *shell) run(script string) (string, error) {
 		call, _ := statement.Cmd.(*syntax.CallExpr)
 		for i := 0; call != nil && len(call.Args) == 0 && i < len(call.Assigns); i++ {
 			name := call.Assigns[i].Name.Value
+			if call.Assigns[i].Value == nil {
+				continue
+			}
 			if value := s.runner.Vars[name].String(); value == "" || value == "null" {
 				return "", fmt.Errorf("line %d: $%s is %q", statement.Pos().Line(), name, value)
 			}
@@ -90,8 +93,11 @@ func (s *shell) commands(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 				err = errors.New("the loop does not end")
 			}
 		case slices.Contains(interpreters, name) && len(args) == 2:
+			var programs *shell
 			var text string
-			text, err = s.program(name, args[1])
+			if programs, err = s.folder(name); err == nil {
+				text, err = programs.program(name, args[1])
+			}
 			fmt.Fprint(io.Stdout, text)
 		case slices.Contains([]string{"awk", "cut", "grep", "head", "sort"}, name):
 			return next(ctx, args)
@@ -219,6 +225,12 @@ var errMissing = errors.New("is not installed")
 
 // ownFile is the comment at the head of a program that gives its file.
 var ownFile = regexp.MustCompile(`^(?:#|//) ([a-z-]+\.[a-z]+)\n`)
+
+// folder returns a shell for the programs of an interpreter, which share a folder.
+func (s *shell) folder(interpreter string) (*shell, error) {
+	dir := filepath.Join(s.dir, interpreter)
+	return &shell{base: s.base, address: s.address, dir: dir}, os.MkdirAll(dir, 0o700)
+}
 
 // save writes a program of a guide to its file, with the service's address in it.
 func (s *shell) save(interpreter, code string) (file string, err error) {

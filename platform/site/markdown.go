@@ -95,6 +95,10 @@ func withBreaksInText(text string) template.HTML {
 // add adds the text of a block to the section. For a program it also adds the name of the language. A comment with
 // search words sets Words.
 func (s *section) add(n ast.Node, source []byte) {
+	language, _ := languageOf(n, source)
+	if before, _ := languageOf(n.PreviousSibling(), source); programs[language] != "" && programs[before] != "" {
+		return // the program before it in another language
+	}
 	s.Text += plainText(n, source) + "\n"
 	switch n := n.(type) {
 	case *ast.HTMLBlock:
@@ -102,7 +106,9 @@ func (s *section) add(n ast.Node, source []byte) {
 			s.Words = string(found[1])
 		}
 	case *ast.FencedCodeBlock:
-		s.Text += programs[string(n.Language(source))] + "\n"
+		if language != "sh" {
+			s.Text += programs[language] + "\n"
+		}
 	}
 }
 

@@ -134,14 +134,21 @@ func TestOtherDefaults(t *testing.T) {
 	}
 }
 
-// TestTabs: programs that follow one another are tabs, each with what it prints. One alone is not, nor are commands.
+// TestTabs verifies that adjacent programs are tabs, each with its output, or with one output after all of them.
+// Commands are the first tab of a group, or none.
 func TestTabs(t *testing.T) {
 	t.Parallel()
-	const python, output, js, shell = "```python\nprint(1)\n```\n\n", "```text\n1\n```\n\n", "```js\nconsole.log(2)\n```\n\n", "```sh\necho pk_demo_all\n```\n\n"
+	const (
+		python, output, js = "```python\nprint(1)\n```\n\n", "```text\n1\n```\n\n", "```js\nconsole.log(2)\n```\n\n"
+		shell, csharp      = "```sh\necho pk_demo_all\n```\n\n", "```csharp\nConsole.WriteLine(3);\n```\n\n"
+	)
 	for source, want := range map[string][]string{
 		python + output + js + output + shell:    {"tabs-1-python", "tabs-1-js"},
 		python + "And:\n\n" + js:                 nil,
-		python + output + shell + js:             nil,
+		python + output + shell + output + js:    nil,
+		shell + shell + output + shell:           nil,
+		shell + python + js + csharp + output:    {"tabs-1-curl", "tabs-1-python", "tabs-1-js", "tabs-1-csharp"},
+		shell + python + shell + js:              {"tabs-1-curl", "tabs-1-python", "tabs-2-curl", "tabs-2-js"},
 		python + js + js + python:                {"tabs-1-python", "tabs-1-js", "tabs-2-js", "tabs-2-python"},
 		python + js + "Or:\n\n" + js + python:    {"tabs-1-python", "tabs-1-js", "tabs-2-js", "tabs-2-python"},
 		"- " + strings.TrimSpace(shell) + "\n\n": nil,
