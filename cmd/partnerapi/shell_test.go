@@ -99,7 +99,7 @@ func (s *shell) commands(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 				text, err = programs.program(name, args[1])
 			}
 			fmt.Fprint(io.Stdout, text)
-		case slices.Contains([]string{"awk", "cut", "grep", "head", "sort"}, name):
+		case slices.Contains([]string{"awk", "cut", "diff", "grep", "head", "sort"}, name):
 			return next(ctx, args)
 		default:
 			err = errors.New("cannot be run here")
@@ -226,8 +226,12 @@ var errMissing = errors.New("is not installed")
 // ownFile is the comment at the head of a program that gives its file.
 var ownFile = regexp.MustCompile(`^(?:#|//) ([a-z-]+\.[a-z]+)\n`)
 
-// folder returns a shell for the programs of an interpreter, which share a folder.
+// folder returns a shell for the programs of an interpreter. Those of Python share the folder of the commands, others
+// have one of their own: the same program in two languages keeps its files under the same names.
 func (s *shell) folder(interpreter string) (*shell, error) {
+	if interpreter == "python3" {
+		return s, nil
+	}
 	dir := filepath.Join(s.dir, interpreter)
 	return &shell{base: s.base, address: s.address, dir: dir}, os.MkdirAll(dir, 0o700)
 }

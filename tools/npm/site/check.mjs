@@ -267,11 +267,11 @@ async function checkSamples(page) {
   check("the buttons that copy are visible", await page.locator(".sample .copy").first().evaluate((button) => getComputedStyle(button).opacity === "1") && (await page.locator(".markdown").boundingBox()).y < 400);
   await page.locator(".languages [role=tab]").first().focus();
   await page.keyboard.press("ArrowRight");
-  await page.locator(".panel[data-language=python]").waitFor();
-  await page.locator(".panel:visible .copy").click();
+  await page.locator(".panel[data-language=python]").first().waitFor();
+  await page.locator(".panel:visible .copy").first().click();
   await page.locator("#said[role=status]", { hasText: "Copied" }).waitFor({ state: "attached" });
   const copied = await page.evaluate(() => navigator.clipboard.readText());
-  check("a sample is copied", copied.startsWith("import hashlib\n"), copied);
+  check("a sample is copied", copied.startsWith("import json, urllib.error"), copied);
   await page.locator("button.markdown").click();
   await page.locator("button.markdown", { hasText: "Copied" }).waitFor();
   const text = await page.evaluate(() => navigator.clipboard.readText());
@@ -280,7 +280,7 @@ async function checkSamples(page) {
   check("a heading's name is its text alone", (await Promise.all(named.map((all) => all.count()))).join() === "1,1");
   await visit(page, "/docs/guide/paging");
   const languages = await page.locator(".panel:visible").evaluateAll((panels) => panels.map((panel) => panel.dataset.language));
-  check("the language is remembered", languages.join() === "python", languages);
+  check("the language is remembered", languages.length > 3 && languages.every((language) => language === "python"), languages);
 }
 
 // checkOwnKey gives the reader's key to all pages. It stays in its tab.
