@@ -21,6 +21,6 @@ DROP FUNCTION IF EXISTS v1_new_keys() CASCADE;
 DROP TABLE IF EXISTS id_registry;
 DROP TABLE IF EXISTS v1_usage;
 DROP TABLE IF EXISTS v1_usage_flushes;
-DROP TABLE IF EXISTS v1_state, v1_phases, v1_brownouts, v1_rehearsals, v1_refusals;
+DROP TABLE IF EXISTS v1_state, v1_phases, v1_brownouts, v1_rehearsals, v1_refusals, v1_postponements;
 DROP TABLE IF EXISTS idmap_migrations;
 DROP INDEX IF EXISTS reports_id_unique;

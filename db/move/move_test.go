@@ -22,7 +22,7 @@ var staying = []string{
 	"import_lines", "monthly_mailings", "moved_keys", "moves", "periodic_jobs", "phishing_templates", "recounts", "resting_clients",
 	"schema_migrations", "secrets", "signals",
 	// Version 1's own.
-	"idmap_import", "idmap_migrations", "v1_brownouts", "v1_refusals", "v1_state", "v1_usage_flushes",
+	"idmap_import", "idmap_migrations", "v1_brownouts", "v1_postponements", "v1_refusals", "v1_state", "v1_usage_flushes",
 }
 
 // TestTables: every table of the database is moved, or is known to stay.

@@ -18,7 +18,8 @@ func (s *Store) Announce(ctx context.Context, a Announcement) error {
 		if err := state.checkAnnounce(a, now); err != nil {
 			return err
 		}
-		return s.exec(ctx, action, `UPDATE v1_state SET announced_at = ?, sunset_at = ?`, a.Announced, a.Sunset)
+		return s.exec(ctx, action, `WITH earlier AS (DELETE FROM v1_postponements)
+			UPDATE v1_state SET announced_at = ?, sunset_at = ?`, a.Announced, a.Sunset)
 	})
 }
 
@@ -30,7 +31,9 @@ func (s *Store) Postpone(ctx context.Context, sunset time.Time) (before time.Tim
 			return err
 		}
 		before = state.Announcement.Sunset
-		return s.exec(ctx, action, `UPDATE v1_state SET sunset_at = ?`, sunset.UTC())
+		return s.exec(ctx, action, `WITH postponed AS (
+				INSERT INTO v1_postponements (postponed_at, previous_at, sunset_at) SELECT ?, sunset_at, ? FROM v1_state
+			) UPDATE v1_state SET sunset_at = ?`, now.UTC(), sunset.UTC(), sunset.UTC())
 	})
 	return before, err
 }

@@ -37,11 +37,17 @@ func (a Announcement) Deprecation() string { return "@" + strconv.FormatInt(a.An
 // SunsetHeader returns the value of the Sunset header (RFC 8594).
 func (a Announcement) SunsetHeader() string { return a.Sunset.UTC().Format(http.TimeFormat) }
 
+// Postponement is a move of the sunset to a later time.
+type Postponement struct{ At, Previous, Sunset time.Time }
+
 // State is the state of v1's retirement. It is immutable, and so safe for concurrent
 // use. The zero State is v1 without any retirement.
 type State struct {
 	// Announcement is nil while nothing is announced.
 	Announcement *Announcement
+	// Postponements are those of the Announcement, or of one that was withdrawn, oldest first. Earlier versions did not
+	// record them.
+	Postponements []Postponement
 	// EndedAt is when v1 was ended; nil if it was not.
 	EndedAt *time.Time
 	// Release is the release of v2 that was served last, as text; empty if none is recorded.

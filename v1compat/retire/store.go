@@ -51,6 +51,10 @@ func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 	if row.AnnouncedAt != nil {
 		state.Announcement = &Announcement{*row.AnnouncedAt, *row.SunsetAt}
 	}
+	if state.Postponements, err = pg.All[Postponement](ctx, s.db, readAction, pg.SQL(
+		"SELECT postponed_at AS at, previous_at AS previous, sunset_at AS sunset FROM v1_postponements ORDER BY id")); err != nil {
+		return nil, err
+	}
 	if state.Settings, err = s.readSettings(ctx, now.Add(-skew)); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package retire
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,10 @@ func TestAnnouncement(t *testing.T) {
 	if a == nil || *a != (Announcement{today, date("2028-07-01")}) {
 		t.Fatalf("announced: %v", a)
 	}
+	want := []Postponement{{At: noon, Previous: date("2028-06-15"), Sunset: date("2028-07-01")}}
+	if got := w.holds().Postponements; !slices.Equal(got, want) {
+		t.Errorf("got the postponements %v, want %v", got, want)
+	}
 	if a.Deprecation() != "@1813017600" || a.SunsetHeader() != "Sat, 01 Jul 2028 00:00:00 GMT" {
 		t.Errorf("the headers are %s and %s", a.Deprecation(), a.SunsetHeader())
 	}
@@ -54,6 +59,9 @@ func TestAnnouncement(t *testing.T) {
 	// the first of March.
 	w.refused(w.Announce(ctx, Announcement{date("2024-02-29"), date("2025-02-28")}), "2025-03-01")
 	w.must(w.Announce(ctx, Announcement{date("2024-02-29"), date("2025-03-01")}))
+	if got := w.holds().Postponements; len(got) > 0 {
+		t.Errorf("a new announcement has the postponements %v of the one before", got)
+	}
 }
 
 // TestEnding: every reason that stands against it is named at once, and only that

@@ -9,8 +9,8 @@ import (
 	"partnerapi/v1compat/retire"
 )
 
-// TestChangesOf verifies that the changelog has the announcement of v1's end and the end, and another entry once the end
-// is postponed.
+// TestChangesOf verifies that the changelog has the announcement of v1's end, its postponements with their dates, and the
+// end. A postponement by an earlier version has no date of its own.
 func TestChangesOf(t *testing.T) {
 	t.Parallel()
 	day := func(year int, month time.Month, day int) time.Time {
@@ -27,6 +27,14 @@ func TestChangesOf(t *testing.T) {
 		{retire.State{}, nil},
 		{retire.State{Announcement: announced(day(2027, 12, 31))}, []string{"v1-ends-2027-12-31 2026-12-01 Version 1 ends on 31 December 2027"}},
 		{retire.State{Announcement: announced(day(2028, 6, 30))}, []string{"v1-ends-2028-06-30 2026-12-01 Version 1 ends on 30 June 2028"}},
+		{retire.State{Announcement: announced(day(2028, 12, 31)), Postponements: []retire.Postponement{
+			{At: day(2027, 3, 1), Previous: day(2027, 12, 31), Sunset: day(2028, 6, 30)},
+			{At: day(2027, 9, 1), Previous: day(2028, 6, 30), Sunset: day(2028, 12, 31)},
+		}}, []string{
+			"v1-ends-2028-12-31 2027-09-01 End of version 1 postponed to 31 December 2028",
+			"v1-ends-2028-06-30 2027-03-01 End of version 1 postponed to 30 June 2028",
+			"v1-ends-2027-12-31 2026-12-01 End of version 1 announced for 31 December 2027",
+		}},
 		{retire.State{Announcement: announced(day(2028, 6, 30)), EndedAt: &ended}, []string{
 			"v1-ended 2028-07-01 Version 1 has ended", "v1-ends-2028-06-30 2026-12-01 Version 1 ends on 30 June 2028",
 		}},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"slices"
 	"time"
 
 	"partnerapi/cmd/internal/extension"
@@ -91,8 +92,8 @@ func noticeOf(s *retire.State) template.HTML {
 		what, date.Format(time.DateOnly), date.Format("2 January 2006")))
 }
 
-// changesOf returns entries of the changelog for the announcement of v1's end, and for the end. A postponed end is another
-// entry, so that readers of the feed see it.
+// changesOf returns entries of the changelog for the announcement of v1's end, each postponement and the end, newest
+// first.
 func changesOf(s *retire.State) (list []site.Change) {
 	const instead = "[Moving from version 1](/docs/guide/moving-from-v1) explains how to move, and [the migration guide](/docs/migrating) " +
 		"lists what replaces each operation of version 1."
@@ -103,14 +104,26 @@ func changesOf(s *retire.State) (list []site.Change) {
 			Text: "Requests to version 1 return 410. " + instead,
 		})
 	}
-	if a := s.Announcement; a != nil {
-		announced, sunset := a.Announced.UTC(), a.Sunset.UTC()
+	if s.Announcement == nil {
+		return list
+	}
+	announced, first := s.Announcement.Announced.UTC(), s.Announcement.Sunset.UTC()
+	change := func(sunset time.Time, title string, on time.Time, text string) {
 		list = append(list, site.Change{
-			ID: "v1-ends-" + sunset.Format(time.DateOnly), Title: "Version 1 ends on " + sunset.Format(long), On: announced,
-			Text: "The end of version 1 was announced on " + announced.Format(long) + ". After " + sunset.Format(long) +
-				", requests to version 1 may return 410. " + instead,
+			ID: "v1-ends-" + sunset.Format(time.DateOnly), Title: title + sunset.Format(long), On: on,
+			Text: text + " After " + s.Announcement.Sunset.UTC().Format(long) + ", requests to version 1 may return 410. " + instead,
 		})
 	}
+	for _, p := range slices.Backward(s.Postponements) {
+		first = p.Previous.UTC()
+		change(p.Sunset.UTC(), "End of version 1 postponed to ", p.At.UTC(),
+			"The end of version 1 was postponed from "+first.Format(long)+" to "+p.Sunset.UTC().Format(long)+".")
+	}
+	title := "Version 1 ends on "
+	if len(s.Postponements) > 0 {
+		title = "End of version 1 announced for "
+	}
+	change(first, title, announced, "The end of version 1 was announced on "+announced.Format(long)+".")
 	return list
 }
 
