@@ -189,7 +189,7 @@ func (c serveCmd) build(
 		return nil, err
 	}
 	report.NewDownloads(d, links, r.store, s.log).Mount(s.engine)
-	if err := s.mountPages(); err != nil {
+	if err := s.mountPages(ctx); err != nil {
 		return nil, err
 	}
 	s.mountHealth()

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"partnerapi/docs"
+	"partnerapi/domain"
 	"partnerapi/platform/site"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
@@ -80,17 +83,47 @@ var searchWords = map[string]string{
 }
 
 // mountPages adds the pages for people. They need no key and count against no budget.
-func (s *service) mountPages() error {
+func (s *service) mountPages(ctx context.Context) error {
 	config, err := pagesOf(s.config.Release)
 	if err != nil {
 		return err
 	}
 	config.Documents, config.Log, config.Demo, config.Notice = s.documents, s.log, s.config.Demo, s.notice
+	if err := s.readBrand(ctx); err != nil {
+		return err
+	}
+	config.Brand = s.brand.Load
+	s.runInBackground(ctx, "watch the service's brand", s.watchBrand)
 	pages := gin.WrapH(site.New(config))
 	for _, path := range append(site.LikelyPaths(), "/", "/llms.txt", "/llms-full.txt", "/docs", "/docs/*page") {
 		s.openPath(path, pages)
 	}
 	return nil
+}
+
+// readBrand reads the service's brand, which the pages show.
+func (s *service) readBrand(ctx context.Context) error {
+	read, err := s.db.Brand(ctx, domain.BrandOwner{})
+	if err != nil {
+		return err
+	}
+	brand := &site.Brand{Name: read.DisplayName, Logo: read.Logo, AccentColor: read.AccentColor}
+	if last := s.brand.Load(); last == nil || !reflect.DeepEqual(last, brand) {
+		s.brand.Store(brand)
+	}
+	return nil
+}
+
+// brandEvery is how often a process reads the service's brand.
+const brandEvery = time.Minute
+
+// watchBrand reads the service's brand until ctx ends.
+func (s *service) watchBrand(ctx context.Context) {
+	for domain.Pause(ctx, brandEvery) == nil {
+		if err := s.readBrand(ctx); err != nil {
+			s.log.WarnContext(ctx, "the service's brand cannot be read", "error", err)
+		}
+	}
 }
 
 // pagesOf returns the content of the pages of a service that serves a release.

@@ -48,10 +48,14 @@ const (
 )
 
 // newContent returns the content of a body. A revalidated body with placeholders (sampleMarks) is kept as a source, to
-// be filled in for each request, with privateCache. Any other body is compressed at once.
+// be filled in for each request, with privateCache if that depends on the request (requestMarks). Any other body is
+// compressed at once.
 func newContent(contentType, cacheControl string, body []byte) *content {
 	if cacheControl == revalidated && sampleMarks.Match(body) {
-		return &content{contentType: contentType, cacheControl: privateCache, source: body}
+		if requestMarks.Match(body) {
+			cacheControl = privateCache
+		}
+		return &content{contentType: contentType, cacheControl: cacheControl, source: body}
 	}
 	return compressedContent(contentType, cacheControl, compress(body))
 }

@@ -218,6 +218,7 @@ type servedState struct {
 	demo   bool          // the keys of the demonstration are valid
 	notice template.HTML // the text of the Notice; empty for none
 	days   int           // the number of days since SampleDay
+	header *brandedHeader
 }
 
 // Notice is what the service tells its readers: a text at the top of the start page, of /docs, of a reference and of some
@@ -263,7 +264,7 @@ var dates = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 func daysSinceSample(now time.Time) int { return int(now.Sub(SampleDay).Hours() / 24) }
 
 // sampleMarks matches the placeholders in sources, other than dates.
-var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + requestMarks.String())
+var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + brandMarks + "|" + requestMarks.String())
 
 // fill replaces the placeholders of a source: SampleBase by base, noticeMark by the notice and, outside a
 // demonstration, the demonstration's keys by stand-ins. It also shifts the dates of samples.
@@ -272,7 +273,7 @@ func (s servedState) fill(source []byte, base string) []byte {
 	if s.notice != "" {
 		notice = `<div class="notice" role="note" aria-label="Notice">` + string(s.notice) + "</div>"
 	}
-	pairs := []string{SampleBase, base, noticeMark, notice}
+	pairs := append([]string{SampleBase, base, noticeMark, notice}, s.header.pairs()...)
 	if !s.demo {
 		pairs = append(pairs, sampleKeyPairs...)
 	}

@@ -73,8 +73,14 @@ func (l layout) Parts(whole *guide) []*guide {
 	return parts
 }
 
-// ServiceName returns the name of the service.
-func (layout) ServiceName() string { return domain.ServiceName }
+// ServiceName returns the placeholder of the service's name.
+func (layout) ServiceName() string { return nameMark }
+
+// ServiceLogo returns the placeholder of the service's logo or name.
+func (layout) ServiceLogo() template.HTML { return logoMark }
+
+// ServiceStyle returns the placeholder of the style sheet with the service's accent color.
+func (layout) ServiceStyle() template.HTML { return styleMark }
 
 // Served returns the name of the last release that the service serves; empty if it serves none.
 func (l layout) Served() string {

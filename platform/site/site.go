@@ -44,6 +44,8 @@ type Config struct {
 	*Documents
 	// Demo is true if the keys of the demonstration are valid; else no page shows them.
 	Demo bool
+	// Brand returns the brand for a request: the same pointer until the brand changes. Nil is a function that returns none.
+	Brand func() *Brand
 	// Notice may be zero.
 	Notice Notice
 	// Log gets errors in the pages' sources, for which all requests are answered with 500.
@@ -91,6 +93,8 @@ type Site struct {
 	// builder is set by pages. changelog is the changelog that was requested last.
 	builder   *builder
 	changelog atomic.Pointer[currentChangelog]
+	// branded is the header for the brand of the request before.
+	branded atomic.Pointer[brandedHeader]
 }
 
 // New returns a Site, which renders the pages at the first request.
@@ -135,7 +139,11 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	path, state, v := r.URL.Path, servedState{demo: s.config.Demo}, values{base: s.config.BaseOf(r)}
+	path, state, v := r.URL.Path, servedState{demo: s.config.Demo, header: s.header()}, values{base: s.config.BaseOf(r)}
+	if found := state.header.files[path]; found != nil {
+		found.serve(w, r, http.StatusOK, state, v)
+		return
+	}
 	if s.config.Notice.Text != nil {
 		state.notice = template.HTML(s.config.addRoot([]byte(s.config.Notice.Text())))
 	}
