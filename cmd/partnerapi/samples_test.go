@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,14 +59,14 @@ func squeezed(text string) string { return strings.Join(strings.Fields(text), ""
 
 // TestTabs verifies that tabs have one order in all guides, and that the tabs of a guide send the same requests: method,
 // path, body and headers. Requests that the guide sent before do not count. That holds for languages that the tests
-// cannot run, too.
+// cannot run, too. All guides have the same function that sends them.
 func TestTabs(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(docs.Guides(), "*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked := 0
+	checked, helpers := 0, map[string]string{}
 	for _, name := range names {
 		source, err := fs.ReadFile(docs.Guides(), name)
 		if err != nil {
@@ -97,6 +98,11 @@ func TestTabs(t *testing.T) {
 				if !slices.Equal(got, want) {
 					t.Errorf("%s: %s sends\n%s\nand %s\n%s", at, b.language, strings.Join(got, "\n"), first.language, strings.Join(want, "\n"))
 				}
+				helper := function.FindString(b.text)
+				if known := helpers[b.language]; known != "" && helper != "" && helper != known {
+					t.Errorf("%s: the function of %s that sends requests is not that of other guides", at, b.language)
+				}
+				helpers[b.language] = cmp.Or(helper, helpers[b.language])
 				checked++
 			}
 		}
@@ -162,6 +168,8 @@ var (
 	aText = regexp.MustCompile("(?m)^(?:const |let |var |\\$)?(\\w+) =\\s+[f$]?[\"'`]([^\"'`\\n]+)[\"'`];?$")
 	// aCall matches the beginning of a request, but not the declarations of the functions.
 	aCall = regexp.MustCompile(`\b(?:call\((?:method)?|Call\((?:string)?|Invoke-Api[ (](?:\$Method)?)`)
+	// function matches the function that sends the requests of a guide.
+	function = regexp.MustCompile(`(?s)def call\(.*?json\.load\(error\)\n|(?://|#) Sends a request and.*?\n}\n`)
 	// reference matches a variable in a string.
 	reference = regexp.MustCompile(`\$?\{(\w+)\}|\$(\w+)`)
 	// token matches a string, a name, a variable or a number.
