@@ -84,9 +84,9 @@ func (d *DB) RotateKey(ctx context.Context, prefix string, r Rotation) (rotated 
 		case k.RevokedAt != nil:
 			return domain.ErrConflict("key", "the key is revoked")
 		case k.Demo:
-			return domain.ErrConflict("key", "the key is a demonstration key")
+			return domain.ErrConflict("key", "the key is one of the demonstration")
 		case expired && r.ExpiresAt == nil:
-			return domain.ErrConflict("key", "the key has expired; give it a new expiry with --expires")
+			return domain.ErrConflict("key", "the key has expired; give it a new expiry")
 		}
 		if rotated.Ended, err = d.endReplaced(ctx, k.ID); err != nil {
 			return err

@@ -45,7 +45,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--report-store=s3://"}, "contains no bucket"},
 		{[]string{"work", "--report-store=s3://"}, "--report-store"},
 		{[]string{"work", "--encryption-key=file:/nowhere/key"}, "/nowhere/key"},
-		{[]string{"encryption-key", "rotate", "--old=file:/nowhere/key"}, "--old goes with --encryption-key"},
+		{[]string{"encryption-key", "rotate", "--old=file:/nowhere/key"}, "--old requires --encryption-key"},
 		{[]string{"encryption-key", "rotate", "--encryption-key=c2VzYW1l"}, "6 bytes instead of 32"},
 		{[]string{"serve", "--public-url=example.com"}, `"example.com"`},
 		{[]string{"serve", "--support-url=help.example.com"}, "--support-url"},
@@ -137,7 +137,7 @@ func TestOnlyServeAndMigrateChangeTables(t *testing.T) {
 		{"keys", "list"}, {"partners", "create", "Acme"}, {"work"}, {"seed", "--clients=1", "--users=1"}, {"serve", "--no-migrate", "--listen=127.0.0.1:0"},
 	} {
 		refused(t, 1, append(args, flag), "migrate first")
-		refused(t, 1, append(args, "--data-dir="+nowhere), "no database here", nowhere)
+		refused(t, 1, append(args, "--data-dir="+nowhere), "there is no database in", nowhere)
 	}
 	if _, err := os.Stat(nowhere); !os.IsNotExist(err) {
 		t.Errorf("a data directory was made: %v", err)

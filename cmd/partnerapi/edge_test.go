@@ -121,7 +121,7 @@ func TestMetricsListen(t *testing.T) {
 
 	r := serving(t, flag, "--metrics-listen=127.0.0.1:0")
 	r.get("/metrics", "").want(http.StatusNotFound)
-	found := r.logs.await(regexp.MustCompile("address of their own.* address=(.*)"), r.ended)
+	found := r.logs.await(regexp.MustCompile("serving metrics at a separate address.* address=(.*)"), r.ended)
 	if found == nil {
 		t.Fatalf("it does not say where the metrics are:\n%s", r.logs)
 	}

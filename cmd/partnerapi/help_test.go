@@ -12,14 +12,14 @@ func TestOrderOfFlags(t *testing.T) {
 	t.Parallel()
 	help := must(t, "keys", "create", "--help")
 	at := -1
-	for _, part := range []string{"\nExamples:\n", "\nFlags:\n  --name=", "\nFlags of all commands:\n", "\nFlags of the database", "  A PostgreSQL database."} {
+	for _, part := range []string{"\nExamples:\n", "\nFlags:\n  --name=", "\nFlags of all commands:\n", "\nDatabase flags", "  PostgreSQL database."} {
 		next := strings.Index(help, part)
 		if next <= at {
 			t.Fatalf("%q is not there, or too early:\n%s", part, help)
 		}
 		at = next
 	}
-	_, last, _ := strings.Cut(help, "\nFlags of the database")
+	_, last, _ := strings.Cut(help, "\nDatabase flags")
 	if lines := strings.Count(last, "\n"); lines > 8 {
 		t.Errorf("the flags of the database take %d lines:\n%s", lines, last)
 	}

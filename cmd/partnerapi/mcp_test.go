@@ -131,7 +131,7 @@ func TestBridge(t *testing.T) {
 	says(t, out.String(), `"id":null,"error":{"code":-32600,"message":"batches are not accepted`, `"id":null,"error":{"code":-32700,`,
 		`"id":9007199254740993,"error":{"code":-32601,`, `"error":{"code":-32600,"message":"id must`, `"id":9223372036854775807,"result":{`)
 
-	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=wrong"}, r.address, "refuses the key")
+	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=wrong"}, r.address, "rejects the key")
 	refused(t, 1, []string{"mcp", "--url=" + former.address, "--key=pk_demo_all"}, "needs release "+mcp.Since.String())
 	refused(t, 1, []string{"mcp", "--url=http://127.0.0.1:1", "--key=x"}, "cannot reach http://127.0.0.1:1")
 	refused(t, 2, []string{"mcp", "--url=partner.example", "--key=x"}, "--url")

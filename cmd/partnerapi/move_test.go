@@ -39,7 +39,7 @@ func TestMoveCommand(t *testing.T) {
 		insertClients(t, old, partner, "Hill")
 	}
 	key := newKey(t, "--partner=Acme", "--name=k", "--clients=all", "--scopes=read", from)
-	says(t, must(t, "move", "Acme", target, "--dry-run", from), "1  clients\n", "nothing keeps")
+	says(t, must(t, "move", "Acme", target, "--dry-run", from), "1  clients\n", "nothing prevents")
 	if out := must(t, "move", "status", from); strings.Contains(out, "Acme") {
 		t.Errorf("before the move: %q", out)
 	}
@@ -70,7 +70,7 @@ func TestMoveCommand(t *testing.T) {
 	}
 
 	execute(t, old, "INSERT INTO moves (partner_id, step, cell, held_until) VALUES ($1, 'handing', '01', now())", partnerNamed(t, old, "Third").UUID())
-	if found := examined(t, 1, "--cell-count=16", from)["moves"]; found.Status != "warn" || !strings.Contains(found.Found, "writes are refused") {
+	if found := examined(t, 1, "--cell-count=16", from)["moves"]; found.Status != "warn" || !strings.Contains(found.Found, "writes are rejected") {
 		t.Errorf("doctor says %v", found)
 	}
 	says(t, must(t, "move", "cancel", "Third", target, from), "the move is canceled")

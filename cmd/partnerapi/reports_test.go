@@ -40,7 +40,7 @@ func TestMakeReport(t *testing.T) {
 
 	out := "--out=" + filepath.Join(dir, "refused")
 	make := func(more ...string) []string { return append([]string{"reports", "make", flag, out}, more...) }
-	refused(t, 2, make(name, "poem"), `there is no report "poem"`, "executive_summary", "global_health_report")
+	refused(t, 2, make(name, "poem"), `there is no report type "poem"`, "executive_summary", "global_health_report")
 	refused(t, 2, make(name, "dark_web", "--format=doc"), "pdf")
 	refused(t, 2, make(name, "dark_web", "--start=2026-01-01"), "--start and --end require each other")
 	refused(t, 2, make(name, "dark_web", "--start=2026-01-01", "--end=today"), "--end: must be a date, such as 2026-01-31")

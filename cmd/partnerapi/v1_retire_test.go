@@ -138,7 +138,7 @@ func TestRetirementCommands(t *testing.T) {
 		}
 	}
 	list := strings.Join(strings.Fields(must(t, "v1", "brownout", "list", flag)), " ")
-	says(t, list, "now, to ", first+","+other)
+	says(t, list, "now, until ", first+","+other)
 	says(t, must(t, "idmap", "lookup", "client", "77", flag), client.String()) // after the import
 }
 

@@ -144,7 +144,7 @@ func TestAnnouncementMoves(t *testing.T) {
 	w.unmoved()
 
 	notes, err := w.DryRun(t.Context())
-	if w.must(err); len(notes) != 1 || !strings.Contains(notes[0], "takes over this cell's") {
+	if w.must(err); len(notes) != 1 || !strings.Contains(notes[0], "adopts this cell's") {
 		t.Errorf("the notes are %q", notes)
 	}
 	w.must(w.Run(t.Context()))

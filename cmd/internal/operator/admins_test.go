@@ -62,7 +62,7 @@ func TestAdmins(t *testing.T) {
 		"name must":                           {"a@b.example", "--name=a\x01b", "--partner=partner"},
 		"name must not be blank":              {"a@b.example", "--name= ", "--partner=partner"},
 		`"` + name + `" belongs to another partner: Partner`: {"a@b.example", "--name=A", "--client=" + name, "--partner=Other"},
-		`is not of this partner`:                             {"a@b.example", "--name=A", "--client=" + client.String(), "--partner=Other"},
+		`belongs to another partner`:                         {"a@b.example", "--name=A", "--client=" + client.String(), "--partner=Other"},
 		`no client "Nobody"`:                                 {"a@b.example", "--name=A", "--client=Nobody"},
 	} {
 		c.refused(false, append([]string{"admins", "add"}, args...), says)
