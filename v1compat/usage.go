@@ -14,7 +14,7 @@ import (
 type Usage struct {
 	Items []UsageItem `json:"items" doc:"Calls by day and operation, newest day first, then by operation."`
 	// Parity is apart: those calls come from no program that has to move.
-	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions, in the same order. Items does not include them."`
+	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions, in the same order. They are not in items."`
 }
 
 // UsageItem counts a key's calls of one operation on one day.

@@ -17,7 +17,7 @@ type User struct {
 	Department                string                `json:"department" doc:"Department. Empty if not known."`
 	Status                    domain.UserStatus     `json:"status" doc:"Status of the user. Inactive users receive no courses and no emails."`
 	PreferredLanguage         domain.Language       `json:"preferred_language" doc:"Language of courses and emails."`
-	Role                      domain.Role           `json:"role" doc:"The risk role. standard for users who are not classified."`
+	Role                      domain.Role           `json:"role" doc:"The risk role, which is standard for users who are not classified."`
 	CreatedDate               Time                  `json:"created_date" doc:"When the user was created."`
 	PhishingClickRateTotal    float64               `json:"phishing_click_rate_total" doc:"Percentage of all simulated emails to the user that were clicked, 0 to 100."`
 	PhishingClickRateLastYear float64               `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated emails of the last 365 days that were clicked, 0 to 100."`

@@ -288,7 +288,7 @@ func faultMessage(fault validator.FieldError, blankMessage string) string {
 		return "must be between " + strings.Replace(fault.Param(), " ", " and ", 1)
 	case "min":
 		if kind == reflect.Slice || kind == reflect.Map {
-			return "must contain at least " + fault.Param() + " items"
+			return "must contain at least " + itemsOf(fault.Param())
 		}
 		return "must be at least " + fault.Param()
 	case "max":
@@ -296,11 +296,19 @@ func faultMessage(fault validator.FieldError, blankMessage string) string {
 		case reflect.String:
 			return "must be at most " + fault.Param() + " characters"
 		case reflect.Slice:
-			return "must contain at most " + fault.Param() + " items"
+			return "must contain at most " + itemsOf(fault.Param())
 		}
 		return "must be at most " + fault.Param()
 	}
 	return "is invalid"
+}
+
+// itemsOf returns a number with its noun: 2 items.
+func itemsOf(number string) string {
+	if number == "1" {
+		return "1 item"
+	}
+	return number + " items"
 }
 
 var textType = reflect.TypeFor[encoding.TextUnmarshaler]()

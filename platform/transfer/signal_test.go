@@ -141,7 +141,7 @@ func TestBadSignals(t *testing.T) {
 		{signalLine("x", domain.CourseCompleted, noon, "user_id", domain.UserID{}, "course_id", course(1)), "there is no such user"},
 		{found("breach_name", "Nowhere"), "there is no such breach"},
 		{found("breach_name", "Forum", "severity", "awful"), "severity must be one of critical, high, medium, low"},
-		{found("breach_name", "Forum", "data_classes", []string{}), "data_classes must contain at least 1 items"},
+		{found("breach_name", "Forum", "data_classes", []string{}), "data_classes must contain at least 1 item"},
 		{found("breach_name", "Forum", "data_classes", "PINs"), "data_classes must be an array"},
 		{found("breach_name", "Forum", "data_classes", slices.Repeat([]string{"PINs"}, 101)), "data_classes must contain at most 100 items"},
 		{found("breach_name", "Forum", "data_classes", []string{"PINs", ""}), "data_classes[1] must not be blank"},
