@@ -84,7 +84,7 @@ func (d *DB) RotateKey(ctx context.Context, prefix string, r Rotation) (rotated 
 		case k.RevokedAt != nil:
 			return domain.ErrConflict("key", "the key is revoked")
 		case k.Demo:
-			return domain.ErrConflict("key", "the key is one of the demonstration")
+			return domain.ErrConflict("key", "the key is a demonstration key")
 		case expired && r.ExpiresAt == nil:
 			return domain.ErrConflict("key", "the key has expired; give it a new expiry")
 		}

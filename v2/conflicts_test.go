@@ -145,7 +145,7 @@ var otherConflicts = []string{
 	// Of commands.
 	"a partner with this name already exists", "the partner is archived", "the partner is already archived",
 	"clients of the partner were created meanwhile", "the partner is not archived",
-	"the key is revoked", "the key is one of the demonstration", "the key has expired; give it a new expiry",
+	"the key is revoked", "the key is a demonstration key", "the key has expired; give it a new expiry",
 	"this email address already belongs to an admin of this partner", "the client is connected to another directory",
 	// Of a webhook that is handed over: TestTakeOverKeepsAccess.
 	"the webhook cannot keep the clients of its former key",
