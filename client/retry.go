@@ -24,7 +24,7 @@ import (
 const idempotencyHeader = "Idempotency-Key"
 
 // firstPause is the pause before the second attempt. Each pause is twice the previous one, up to longestPause, with
-// 10 % jitter.
+// 10% jitter.
 const firstPause, longestPause = time.Second, 30 * time.Second
 
 // Error is a response other than a success.
@@ -32,9 +32,9 @@ type Error struct {
 	Status int
 	// RequestID is the id of the request in the service's log.
 	RequestID string
-	// Fault is the service's error. Its Fields name the parts of the request that are wrong or that conflict, such as email
-	// if the user exists. Its code is empty if the response is not from the service, but, for example, from a proxy in
-	// front of it.
+	// Fault is the service's error. Its Fields name the parts of the request that are wrong or that conflict, such as
+	// email if the user exists. Its code is empty if the response is not from the service, but, for example, from a proxy
+	// in front of it.
 	Fault domain.Error
 }
 

@@ -44,7 +44,7 @@ type LockRank int
 // The lock order: rows of a kind are locked in the order of their keys, and never after rows of a kind that is listed
 // below. It does not apply to rows that the transaction inserted, nor to weak locks (KEY SHARE, SHARE).
 const (
-	MessageLocks  LockRank = iota + 1 // advisory, on the Message-IDs of real mails
+	MessageLocks  LockRank = iota + 1 // advisory, on the Message-IDs of real emails
 	AudienceLocks                     // advisory; see LockAudiencesShared
 	SyncLocks                         // of sync_runs and directory_connections
 	WaitingLocks                      // of waiting_assignments
@@ -98,7 +98,8 @@ func (d *DB) change(ctx context.Context, fn func(context.Context, *Change) error
 const changeTries = 5
 
 // RetryChange runs fn by Change, at most changeTries times: again if PostgreSQL rolled back because of another
-// transaction, or if the error is a unique violation or any Conflict. Within a transaction, each try has a savepoint.
+// transaction, or if the error is a unique violation or any Conflict. Within a transaction, each attempt has a
+// savepoint.
 func (d *DB) RetryChange(ctx context.Context, fn func(context.Context, *Change) error) (err error) {
 	for range changeTries {
 		err = d.Savepoint(ctx, func(ctx context.Context) error { return d.Change(ctx, fn) })
@@ -117,8 +118,8 @@ func (d *DB) TryAll(ctx context.Context, fn func(context.Context) error) error {
 
 type tryAllKey struct{}
 
-// Flush writes the registered effects in the lock order. The change calls it when its function returns. A function whose
-// result shows effects calls it itself, and then reads.
+// Flush writes the registered effects in the lock order. The change calls it when its function returns. A function
+// whose result shows effects calls it itself, and then reads.
 func (c *Change) Flush(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		c.flushUserMoves,
@@ -220,8 +221,8 @@ func (c *Change) flushEvents(ctx context.Context) error {
 // Other processes find the events by polling (outbox.EventsWait).
 func (d *DB) OnEvents(wake func()) { d.onEvents.Store(&wake) }
 
-// MailRequest is the request of an email: a row of mail_requests as JSON. RequestMail sets the fields up to UserID. Of the
-// optional ones below, a request has those that its kind requires (mail_requests_check).
+// MailRequest is the request of an email: a row of mail_requests as JSON. RequestMail sets the fields up to UserID. Of
+// the optional ones below, a request has those that its kind requires (mail_requests_check).
 type MailRequest struct {
 	ClientID  string             `json:"client_id"`
 	ID        string             `json:"id"`
@@ -242,9 +243,9 @@ type MailRequest struct {
 // NoMail makes the change request no emails with RequestMail: for an import of history.
 func (c *Change) NoMail() { c.noMail = true }
 
-// RequestMail requests an email to a user or, if user.User is zero, to an admin of the client, unless its cause is older
-// than domain.MailCauseLife. It is due as its kind says. If it was requested before, and its kind is sent once, RequestMail
-// has no effect.
+// RequestMail requests an email to a user or, if user.User is zero, to an admin of the client, unless its cause is
+// older than domain.MailCauseLife. It is due as its kind says. If it was requested before, and its kind is sent once,
+// RequestMail has no effect.
 func (c *Change) RequestMail(user domain.UserKey, causedAt time.Time, m MailRequest) {
 	if c.At.Sub(causedAt) > domain.MailCauseLife {
 		return
@@ -266,8 +267,8 @@ func (c *Change) SendMails(client domain.ClientID, ids ...domain.MessageID) {
 	}
 }
 
-// flushMails inserts the requests of RequestMail, except for those that an earlier change inserted, and puts their emails
-// and those of SendMails into the outbox. After NoMail it ignores RequestMail.
+// flushMails inserts the requests of RequestMail, except for those that an earlier change inserted, and puts their
+// emails and those of SendMails into the outbox. After NoMail it ignores RequestMail.
 func (c *Change) flushMails(ctx context.Context) error {
 	mails := append([]MailRequest{}, c.mails...) // not null as JSON
 	if c.noMail {
@@ -304,11 +305,11 @@ func (c *Change) flushMails(ctx context.Context) error {
 		}))
 }
 
-// MailUrgency is the expression of the urgency of a mail request, alias r: 1 if its type is among ?urgent, which is
+// MailUrgency is the expression of the urgency of an email request, alias r: 1 if its type is among ?urgent, which is
 // domain.UrgentMails, else 2.
 const MailUrgency = "CASE WHEN r.type = ANY(?urgent::text[]) THEN 1 ELSE 2 END"
 
-// OutboxKind is the kind of a mail of the outbox. It determines the table that holds the mail.
+// OutboxKind is the kind of an email of the outbox. It determines the table that holds the email.
 type OutboxKind string
 
 // The tables of the kinds are mail_requests, phishing_results and partner_mails. The client_id of a PartnerMail is the
@@ -322,9 +323,9 @@ const (
 // OutboxChannel is the channel that sending processes listen to.
 const OutboxChannel = "outbox"
 
-// InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. A mail that is due
-// immediately is due at Now: after a step of the clock back, the stamp of the change lies ahead. The urgency of a row is
-// 1 if somebody waits for the mail, else 2. with is empty, or holds WITH queries for rows, each followed by a comma.
+// InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. An email that is due
+// immediately is due at Now: after a step of the clock back, the stamp of the change lies ahead. The urgency of a row
+// is 1 if someone waits for the email, else 2. with is empty, or holds WITH queries for rows, each followed by a comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
 	return pg.Run(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ?with added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ?rows RETURNING id)

@@ -240,7 +240,7 @@ type counters struct {
 	frameworks map[domain.ClientID]struct{}
 }
 
-// dayKey is the key of a client's counters of the mails sent on a day (UTC).
+// dayKey is the key of a client's counters of the emails sent on a day (UTC).
 type dayKey struct {
 	client domain.ClientID
 	day    domain.Date
@@ -249,7 +249,7 @@ type dayKey struct {
 // userCounts counts users by status.
 type userCounts struct{ active, inactive int }
 
-// CountMails adds by to the counters of the mails sent to a client's users on a day.
+// CountMails adds by to the counters of the emails sent to a client's users on a day.
 func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
 	key := dayKey{client, day}
 	initMap(&c.counters.days)[key] = c.counters.days[key].Plus(by)
@@ -277,7 +277,7 @@ func (c *Change) CountClients(partner domain.PartnerID, by int) {
 	initMap(&c.counters.partners)[partner] += by
 }
 
-// flushCounters writes the counters of simulated mails, of users and of clients, and the lists of assigned frameworks.
+// flushCounters writes the counters of simulated emails, of users and of clients, and the lists of assigned frameworks.
 // It comes late in a change, because all changes of a client or a partner wait for each other's locks on these rows.
 func (c *Change) flushCounters(ctx context.Context) error {
 	if err := c.flushDays(ctx); err != nil {
@@ -372,7 +372,7 @@ type dayRow struct {
 	domain.PhishingCounts
 }
 
-// flushDays adds the counters of simulated mails to phishing_days, in the order of its keys.
+// flushDays adds the counters of simulated emails to phishing_days, in the order of its keys.
 func (c *Change) flushDays(ctx context.Context) error {
 	var rows []dayRow
 	for key, n := range c.counters.days {

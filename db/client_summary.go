@@ -14,15 +14,15 @@ import (
 // summarySQL refreshes the summaries and risks of the clients, alias c, that match the condition ?of and whose summary
 // is older than ?before, and returns the clients. ?gradeFloors are the lowest scores of all ?grades but the first. A
 // client without users has the average ?noUsers and no rates (decisions 3.7). RefreshAhead keeps the summary fresh
-// until ?refreshUntil; NULL leaves that time unchanged. With ?async the commit does not wait for the disk: if a crash loses
-// the summary, the next read refreshes it again. The history gets a row of ?today only if the clock is trusted: ?steady
-// is false after a step, and ?plausibleDay is the condition of ClockTrusted in SQL, so that a read needs no further
-// statement.
+// until ?refreshUntil; NULL leaves that time unchanged. With ?async the commit does not wait for the disk: if a crash
+// loses the summary, the next read refreshes it again. The history gets a row of ?today only if the clock is trusted:
+// ?steady is false after a step, and ?plausibleDay is the condition of ClockTrusted in SQL, so that a read needs no
+// further statement.
 //
 // It locks only clients, in the order of their ids, so that two refreshes cannot deadlock. The second refresh waits,
 // then skips the clients that are fresh. SKIP LOCKED would not wait, but could return a summary of any age.
 //
-// Days are in UTC. The last n days include today. The clicked mails of a day include those whose credentials were
+// Days are in UTC. The last n days include today. The clicked emails of a day include those whose credentials were
 // submitted or whose attachment was opened (decisions 3.10).
 const summarySQL = `
 	WITH session AS MATERIALIZED (
@@ -172,7 +172,8 @@ func (d *DB) FreshTenant(ctx context.Context, id domain.ClientID) (*Tenant, erro
 	return d.tenantOf(&rows[0]), nil
 }
 
-// refreshPage refreshes the stale summaries of the clients in page, in one statement. It returns false if none is stale.
+// refreshPage refreshes the stale summaries of the clients in page, in one statement. It returns false if none is
+// stale.
 func (d *DB) refreshPage(ctx context.Context, page []domain.Client) (refreshed bool, err error) {
 	var stale []domain.ClientID
 	for i := range page {

@@ -19,14 +19,14 @@ const (
 // putBack are statements that make waiting work due at ?0, which is now, if a clock that was ahead has queued it or put
 // it off. They read this from the row alone: its creation or its last attempt lies ahead of the clock, or it waits for
 // longer than any pause after so many attempts. So no wait grows by a step back, and any process may run them at any
-// time. They end the leases that end after ?2, if that is not NULL. They skip locked rows and those of suspended senders.
-// ?1 is domain.Ahead, ?3 mailPauses and ?4 domain.SyncEvery in seconds.
+// time. They end the leases that end after ?2, if that is not NULL. They skip locked rows and those of suspended
+// senders. ?1 is domain.Ahead, ?3 mailPauses and ?4 domain.SyncEvery in seconds.
 //
 // Events, periodic jobs and computed values need no statement: their readers ignore a time that lies too far ahead
 // (outbox.EventsWait, ClaimPeriodic, domain.Ahead).
 var putBack = []string{
-	// A simulation is not due before its caller's time, nor a reminder before the time since its request. A mail that was
-	// leased may have been sent.
+	// A simulation is not due before its caller's time, nor a reminder before the time since its request. An email that
+	// was leased may have been sent.
 	`WITH late AS (
 		SELECT o.client_id, o.id, t.due
 		FROM outbox AS o LEFT JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id AND o.kind = 'simulation'
@@ -69,7 +69,7 @@ var putBack = []string{
 		FOR NO KEY UPDATE SKIP LOCKED)`,
 }
 
-// mailPauses are the longest pauses of an unleased mail in seconds, by its number of failed attempts: before the first
+// mailPauses are the longest pauses of an unleased email in seconds, by its number of failed attempts: before the first
 // attempt a short one if it did not begin, then domain.MailPauses with their jitter.
 var mailPauses = func() []float64 {
 	pauses := []float64{5}
@@ -96,8 +96,8 @@ func (d *DB) putBackLate(ctx context.Context, now time.Time, leases bool) error 
 	return nil
 }
 
-// putBackAfterStep puts late work back if the clock is plausible, and was set back or ahead of now until a moment ago, or
-// this process has just started. After renewWithin it does so again, with the leases that no one has renewed.
+// putBackAfterStep puts late work back if the clock is plausible, and was set back or ahead of now until a moment ago,
+// or this process has just started. After renewWithin it does so again, with the leases that no one has renewed.
 func (d *DB) putBackAfterStep(ctx context.Context, now time.Time, elapsed time.Duration) error {
 	w := d.watch
 	if w.behind {

@@ -11,7 +11,7 @@ import (
 )
 
 // This file reads the objects of events, for the service's own work: the clients may be any, and no caller's access is
-// checked. Objects that no longer exist are left out. The number of statements does not depend on that of the events.
+// checked. Objects that no longer exist are omitted. The number of statements does not depend on that of the events.
 
 // OutboxEvent is an event that waits to be published.
 type OutboxEvent struct {
@@ -50,7 +50,7 @@ func (d *DB) EventClients(ctx context.Context, events []OutboxEvent) (map[domain
 	return pg.Index(rows, func(r *ClientRow) (domain.ClientID, domain.Client) { return r.ID, r.Client }), err
 }
 
-// EventResults reads the simulated mails of events.
+// EventResults reads the simulated emails of events.
 func (d *DB) EventResults(ctx context.Context, events []OutboxEvent) (map[domain.ResultID]domain.Result, error) {
 	rows, err := pg.All[ResultRow](ctx, d, "read the results of events",
 		pg.Rows[ResultRow]().Where("?", areObjects("r", events)))
@@ -187,7 +187,7 @@ func (d *DB) EventUsers(ctx context.Context, events []OutboxEvent) (map[domain.U
 	return details, nil
 }
 
-// risksOf reads the stored risks of users. Users without one are left out.
+// risksOf reads the stored risks of users. Users without one are omitted.
 func (d *DB) risksOf(ctx context.Context, keys []domain.UserKey) (map[domain.UserID]domain.UserRisk, error) {
 	type scored struct {
 		ID   domain.UserID
@@ -224,7 +224,7 @@ func (d *DB) collectionsOf(
 	return all, err
 }
 
-// darkWebOf sums up the exposures of users. Users without exposures are left out.
+// darkWebOf sums up the exposures of users. Users without exposures are omitted.
 func (d *DB) darkWebOf(ctx context.Context, clients, users [][16]byte) (map[domain.UserID]domain.UserDarkWeb, error) {
 	type sum struct {
 		UserID domain.UserID

@@ -200,7 +200,7 @@ const importBreachesSQL = `
 // BreachNoun names a breach in errors: it has no id.
 const BreachNoun = "breach"
 
-// LockBreaches reads breaches by their names, and locks them against changes. Names that do not exist are left out.
+// LockBreaches reads breaches by their names, and locks them against changes. Names that do not exist are omitted.
 func (c *Change) LockBreaches(ctx context.Context, names []string) (map[string]*BreachRow, error) {
 	if len(names) == 0 {
 		return nil, nil

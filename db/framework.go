@@ -189,7 +189,7 @@ func (t *Tenant) AssignFramework(
 }
 
 // countByCourse returns the number of users enrolled in each course, ordered by title, without courses that enrol
-// nobody. Given is set in the one row of each course that has no user, and 0 in the rows of its users.
+// no one. Given is set in the one row of each course that has no user, and 0 in the rows of its users.
 func (t *Tenant) countByCourse(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
 	given := map[domain.CourseID]int{}
 	var ids []domain.CourseID

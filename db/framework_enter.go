@@ -33,8 +33,8 @@ func requiredCourses(condition pg.Query) pg.Query {
 		WHERE u.status = 'active' AND ? AND `+requiresCourse, condition)
 }
 
-// wantedAssignments turns required courses into one row per user and course, without a mail (notify), with the earliest
-// due date and all frameworks. A NULL framework means the client's program.
+// wantedAssignments turns required courses into one row per user and course, without an email (notify), with the
+// earliest due date and all frameworks. A NULL framework means the client's program.
 func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 	return pg.SQL(`
 		SELECT client_id, user_id, course_id, bool_or(framework IS NULL) AS from_program, false AS direct,
@@ -42,7 +42,7 @@ func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 		FROM (?) AS required GROUP BY client_id, user_id, course_id`, domain.DateOf(c.At), required)
 }
 
-// EnterAudiences enrols users, without mails, in the courses of the frameworks that are assigned to their audiences.
+// EnterAudiences enrols users, without emails, in the courses of the frameworks that are assigned to their audiences.
 // Call it after users become active, or change their role, group or collections. The users must be locked or new, and
 // the caller must hold locks of their clients' audiences (LockAudiencesShared). It takes one statement for all users.
 func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) error {
@@ -54,7 +54,7 @@ func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) err
 	return err
 }
 
-// EnrolUsers enrols new users, without mails, in the programs of their clients, and in the courses that frameworks
+// EnrolUsers enrols new users, without emails, in the programs of their clients, and in the courses that frameworks
 // require of them. The caller must hold locks of the clients' audiences (LockAudiencesShared).
 func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
@@ -212,8 +212,8 @@ func (c *Change) withdrawAssignments(
 
 // enrolSinceSQL enrols new users in the courses ?required as of a past time: the creation of the user or, for a
 // framework, of the framework assignment, if that was later. Courses of the program keep their place, others are
-// appended from the position ?appendedFrom. Courses that are overdue on the day ?today are marked as noted, and so cause
-// no event.
+// appended from the position ?appendedFrom. Courses that are overdue on the day ?today are marked as noted, and so
+// cause no event.
 const enrolSinceSQL = `
 	WITH required AS MATERIALIZED (
 		SELECT a.*, u.created_at FROM (?required) AS a JOIN users AS u ON u.client_id = a.client_id AND u.id = a.user_id

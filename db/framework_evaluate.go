@@ -125,8 +125,8 @@ func evaluationOf(r evaluationRow) domain.Evaluation {
 // read, and is 0.
 //
 // Sets of courses are bit sets, with the bits of the courses in bits. done has the framework courses completed within
-// 365 days, and prompt the number of these completed within 30 days of the user's creation. simulated is 1 if a mail
-// was sent to the user within 90 days. sent, clicked and reported count mails of the last 90 days (UTC), like a
+// 365 days, and prompt the number of these completed within 30 days of the user's creation. simulated is 1 if an email
+// was sent to the user within 90 days. sent, clicked and reported count emails of the last 90 days (UTC), like a
 // client's summary, without actions of mail scanners. failed is 1 if the user's first failed simulation within 365 days
 // is at least 30 days old, and followed is 1 if a course was completed within 30 days of it. unsigned is 1 if the user
 // has not signed the current version of a required policy.
@@ -306,7 +306,7 @@ var measuresOfFrameworks = sync.OnceValue(func() pg.Query {
 })
 
 // idleValue returns the value of a measure whose denominator is 0 (decisions 7.7). Nil means that the measure is not
-// met: there were no mails to report, or no policies to review. The denominators of other measures are never 0.
+// met: there were no emails to report, or no policies to review. The denominators of other measures are never 0.
 func idleValue(m domain.Measure) *float64 {
 	switch m {
 	case domain.NewUserTraining, domain.RoleTraining, domain.FailureFollowUp:
@@ -334,8 +334,8 @@ var measureWords = map[domain.Measure]string{
 // singular changes the text of a measure to the singular.
 var singular = strings.NewReplacer(" users", " user", " emails", " email", " policies", " policy")
 
-// detail returns a measure's text. part and whole are its numerator and denominator: both are nil for an empty audience,
-// and whole for compliance reports.
+// detail returns a measure's text. part and whole are its numerator and denominator: both are nil for an empty
+// audience, and whole for compliance reports.
 func detail(m domain.Measure, part, whole *int) string {
 	switch {
 	case part == nil:

@@ -20,7 +20,7 @@ var ErrLeaseLost = errors.New("the lease has ended, and another process has take
 // claimIdle bounds the idle time of the transaction of a claim, which holds row locks.
 const claimIdle = "5s"
 
-// Claim runs fn in a transaction that claims rows of a queue: mails, deliveries, reports or sync runs. fn must leave
+// Claim runs fn in a transaction that claims rows of a queue: emails, deliveries, reports or sync runs. fn must leave
 // out the rows of SuspendedClients. The transaction gets its id before fn reads these: either a move of a partner
 // (db/move) waits for the end of the claim, or fn sees the suspension. A claim that idles for claimIdle is rolled back.
 func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) error {
@@ -33,8 +33,8 @@ func (d *DB) Claim(ctx context.Context, fn func(ctx context.Context) error) erro
 	})
 }
 
-// Leased is a lease on a row of a table whose key is an owner and an ID, and whose columns due_at and lease are the end of
-// the lease and its token.
+// Leased is a lease on a row of a table whose key is an owner and an ID, and whose columns due_at and lease are the end
+// of the lease and its token.
 type Leased interface{ LeasedRow() LeasedRow }
 
 // LeasedRow is the row of a lease: its table, the table's column of owners, the row's key, and the token of the lease.
@@ -60,9 +60,9 @@ func RenewLeases[L Leased](ctx context.Context, d *DB, leases []L, life time.Dur
 		pg.Named{"owners": owners, "ids": ids, "tokens": tokens, "until": d.Now().Add(life)}))
 }
 
-// ClaimTime returns the time as of which a claim leases rows for the duration life, and false if nothing may be claimed:
-// if the clock has jumped forward, leases that other processes still work under have ended. For the duration of a lease
-// they renew these, or finish.
+// ClaimTime returns the time as of which a claim leases rows for the duration life, and false if nothing may be
+// claimed: if the clock has jumped forward, leases that other processes still work under have ended. For the duration
+// of a lease they renew these, or finish.
 func (d *DB) ClaimTime(life time.Duration) (now time.Time, ok bool) {
 	now = d.Now()
 	return now, d.SinceJump() >= life // read after now: a jump is noted before it is shown
@@ -96,8 +96,8 @@ type PeriodicLease struct {
 
 // ClaimPeriodic leases a periodic job for the duration life. It returns nil if the job is not due, or if another
 // process holds its lease: during a lease, due_at is the time at which the lease expires. If the last lease has
-// expired, ClaimPeriodic records a failure at that time. A job that is due more than farAhead from now is due: the clock
-// was ahead when that was stored.
+// expired, ClaimPeriodic records a failure at that time. A job that is due more than farAhead from now is due: the
+// clock was ahead when that was stored.
 func (d *DB) ClaimPeriodic(ctx context.Context, kind string, life time.Duration) (*PeriodicLease, error) {
 	l := &PeriodicLease{kind: kind, token: uuid.New()}
 	now, ok := d.ClaimTime(life)
@@ -141,8 +141,8 @@ func (d *DB) RefreshDue(ctx context.Context) (bool, error) {
 	return err == nil && !done, err
 }
 
-// refreshDone reports whether the DailyRefresh of a day is done. One that was done while the clock was ahead was done too
-// early: it does not count until the clock has caught up.
+// refreshDone reports whether the DailyRefresh of a day is done. One that was done while the clock was ahead was done
+// too early: it does not count until the clock has caught up.
 func (d *DB) refreshDone(ctx context.Context, day domain.Date) (bool, error) {
 	return pg.One[bool](ctx, d, "look for a daily refresh", pg.SQL(
 		"SELECT EXISTS (SELECT 1 FROM daily_refreshes WHERE day = ? AND finished_at <= ?)", day, domain.Ahead(d.Now())))
@@ -320,7 +320,8 @@ type retention struct {
 	table string
 	life  time.Duration
 	// old selects the ctid of up to ?1 rows that are older than the time ?0. It finds them by an index, or by the keys of
-	// each client or partner: ?2 is the least ID of that time. ?3 are the kinds of mails to partners (domain.PartnerMails).
+	// each client or partner: ?2 is the least ID of that time. ?3 are the kinds of emails to partners
+	// (domain.PartnerMails).
 	old string
 }
 
@@ -333,14 +334,14 @@ var retained = []retention{
 	olderThan("sync_runs", "queued_at", domain.SyncRunLife),
 	olderThan("webhook_deliveries", "created_at", domain.DeliveryLife),
 	{"risk_history", shownFor, ofEach("clients", "SELECT ctid FROM risk_history WHERE client_id = e.id AND day < ?0::date ORDER BY day")},
-	// Those that failed are shown to operators. The others only keep a mail from being requested twice, which nothing
+	// Those that failed are shown to operators. The others only keep an email from being requested twice, which nothing
 	// does later than domain.MailCauseLife.
 	{"mail_requests", shownFor, ofEach("clients", `SELECT ctid FROM mail_requests WHERE client_id = e.id AND id < ?2
 		AND created_at < ?0 AND (sent_at IS NOT NULL OR suppressed_at IS NOT NULL) ORDER BY id`)},
 	{"admin_invites", shownFor, ofEach("clients", `SELECT ctid FROM admin_invites AS i WHERE client_id = e.id
 		AND created_at < ?0 AND expires_at < ?0
 		AND NOT EXISTS (SELECT FROM mail_requests AS r WHERE r.client_id = e.id AND r.invite_id = i.id) ORDER BY created_at`)},
-	// An extension may show mails of its own kinds.
+	// An extension may show emails of its own kinds.
 	{"partner_mails", shownFor, ofEach("partners", `SELECT ctid FROM partner_mails WHERE partner_id = e.id AND id < ?2
 		AND created_at < ?0 AND kind = ANY(?3::text[]) AND (sent_at IS NOT NULL OR suppressed_at IS NOT NULL) ORDER BY id`)},
 	{"daily_refreshes", shownFor, "SELECT ctid FROM daily_refreshes WHERE day < least(?0::date, (SELECT max(day) FROM daily_refreshes)) LIMIT ?1"},
@@ -397,9 +398,9 @@ func (d *DB) drop(ctx context.Context, name string, statement pg.Query) error {
 	}
 }
 
-// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, in batches, and then forgets the subscriptions. No
-// more deliveries can come: the transaction that inserts them holds a lock on the subscription that its deletion waits
-// for. DropDeletedWebhooks is idempotent, and must not be called in a transaction.
+// DropDeletedWebhooks deletes the deliveries of deleted subscriptions, in batches, and then forgets the subscriptions.
+// No more deliveries can come: the transaction that inserts them holds a lock on the subscription that its deletion
+// waits for. DropDeletedWebhooks is idempotent, and must not be called in a transaction.
 func (d *DB) DropDeletedWebhooks(ctx context.Context) error {
 	ids, err := pg.All[domain.WebhookID](ctx, d, "look for deleted webhooks", pg.SQL("SELECT id FROM deleted_webhooks"))
 	if err != nil {

@@ -64,13 +64,13 @@ func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[Resu
 	return k
 }
 
-// phishingSpan holds the counts of simulated mails in a span of days.
+// phishingSpan holds the counts of simulated emails in a span of days.
 type phishingSpan struct {
 	domain.PhishingCounts
 	RepeatClickers int
 }
 
-// PhishingSummary counts the client's simulated mails, and the users who fell for two or more in the last 365 days.
+// PhishingSummary counts the client's simulated emails, and the users who fell for two or more in the last 365 days.
 func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, error) {
 	// One row for each span of days; NULL means all time. repeat_clickers is the same in each row.
 	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated mails", pg.SQL(`
@@ -95,7 +95,7 @@ func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, e
 	}, nil
 }
 
-// AdvanceResults applies steps to simulated mails in a transaction. It is for the public tracking links, so it checks
+// AdvanceResults applies steps to simulated emails in a transaction. It is for the public tracking links, so it checks
 // no caller's access. It returns Unavailable if a client is suspended because its partner is being moved.
 func (d *DB) AdvanceResults(ctx context.Context, steps []domain.ResultStep) error {
 	return d.Change(ctx, func(ctx context.Context, c *Change) error {
@@ -125,7 +125,7 @@ func (c *Change) LockResults(ctx context.Context, steps []domain.ResultStep) ([]
 
 // AdvanceResults applies steps to locked results in the order of their times (domain.Result.Advance), stores the
 // results, and adds the effects to the change: counters by day of sending, scores, events, and reminders to users who
-// fell for a mail. It ignores steps of other results. It takes one statement for any number of steps.
+// fell for an email. It ignores steps of other results. It takes one statement for any number of steps.
 func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []domain.ResultStep) error {
 	changes := applySteps(steps, rows)
 	if len(changes) == 0 {
@@ -143,7 +143,7 @@ func (c *Change) AdvanceResults(ctx context.Context, rows []ResultRow, steps []d
 }
 
 // ResultChanged adds the effects of a new or changed result to the change. If a person's actions changed, it adds an
-// event, unless silent is true. If the mail was sent, it adds the counters of the day of sending and the user's score.
+// event, unless silent is true. If the email was sent, it adds the counters of the day of sending and the user's score.
 func (c *Change) ResultChanged(r *ResultChange, silent bool) {
 	user := domain.UserKey{Client: r.Client, User: r.After.User}
 	if r.byPerson() && !silent {
@@ -186,8 +186,8 @@ func (r *ResultChange) byPerson() bool {
 		b.CredentialsSubmittedAt != a.CredentialsSubmittedAt || b.Reported != a.Reported || b.ReportedAt != a.ReportedAt
 }
 
-// scored reports whether the change affects a score. Opening a mail and actions of mail scanners do not, and the status
-// follows from the times.
+// scored reports whether the change affects a score. Opening an email and actions of mail scanners do not, and the
+// status follows from the times.
 func (r *ResultChange) scored() bool {
 	before := r.Before
 	before.Status, before.OpenedAt = r.After.Status, r.After.OpenedAt

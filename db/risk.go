@@ -156,7 +156,7 @@ type signalRow struct {
 	Role      domain.Role
 	CreatedAt time.Time
 
-	// The stored score and numbers of simulated mails, and the current numbers.
+	// The stored score and numbers of simulated emails, and the current numbers.
 	Score   int
 	Stored  domain.UserPhishing `bun:"embed:stored_"`
 	Current domain.UserPhishing `bun:"embed:phished_"`
@@ -186,11 +186,11 @@ func (r *signalRow) domain(today domain.Date) domain.RiskSignals {
 	return s
 }
 
-// signalsSQL reads the signals of ?users of ?clients as of the day ?today, without events older than a year. Ages are in
-// days of the session's time zone, which is UTC. Every subquery reads the rows of one user by an index.
+// signalsSQL reads the signals of ?users of ?clients as of the day ?today, without events older than a year. Ages are
+// in days of the session's time zone, which is UTC. Every subquery reads the rows of one user by an index.
 //
-// The times of simulated mails do not include actions of mail scanners. Exposures count only if the client has Dark Web
-// Monitoring.
+// The times of simulated emails do not include actions of mail scanners. Exposures count only if the client has Dark
+// Web Monitoring.
 var signalsSQL = strings.ReplaceAll(`
 	SELECT w.client_id, w.user_id, u.role, u.created_at, u.score,
 		u.phished_sent AS stored_sent, u.phished_clicked AS stored_clicked,

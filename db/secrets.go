@@ -16,7 +16,7 @@ import (
 const (
 	// CursorSecretName is the name of the secret that encrypts list cursors.
 	CursorSecretName = "cursor"
-	// TrackingSecretName is the name of the secret that signs the links in simulated mails.
+	// TrackingSecretName is the name of the secret that signs the links in simulated emails.
 	TrackingSecretName = "tracking"
 	// reportSecret is the name of the secret that signs the links to reports' files.
 	reportSecret = "report"
@@ -43,7 +43,7 @@ func (d *DB) CursorSecret(ctx context.Context) ([]byte, error) {
 	return d.secret(ctx, CursorSecretName)
 }
 
-// TrackingSecret returns the secret that signs the links in simulated mails.
+// TrackingSecret returns the secret that signs the links in simulated emails.
 func (d *DB) TrackingSecret(ctx context.Context) ([]byte, error) {
 	return d.secret(ctx, TrackingSecretName)
 }

@@ -94,7 +94,7 @@ const AppendedFrom = 1000
 // enrolSQL enrols locked users in courses. A further round has the new reasons, and the reasons of the previous round
 // that still hold. If a user already has the course, its assignment only gets the new reasons; the direct reason only
 // if the course is open. It returns two kinds of rows: for each course, the numbers of users who were enrolled and who
-// had the course open; and for each user and course, whether the user gets a mail, may have become dormant, or was
+// had the course open; and for each user and course, whether the user gets an email, may have become dormant, or was
 // skipped although the assignment is direct.
 //
 // Of the courses due on the same day, the one with the lowest position, then the lowest id, is next. A user may become
@@ -220,7 +220,7 @@ func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, err
 }
 
 // enrolLaterSQL queues the wanted assignments (outcomesSQL), and the reasons to add to assignments. A course that is
-// already queued for a user counts as open. It returns the rows of enrolSQL, without mails and dormancy.
+// already queued for a user counts as open. It returns the rows of enrolSQL, without emails and dormancy.
 const enrolLaterSQL = `
 	WITH ` + outcomesSQL + `, counted AS MATERIALIZED (
 		SELECT j.*, j.outcome = 'assigned' AND w.user_id IS NULL AS given

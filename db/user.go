@@ -11,7 +11,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Users, the mails sent to them, and the mails that they reported.
+// Users, the emails sent to them, and the emails that they reported.
 
 // UserRow is a row of users.
 type UserRow struct {
@@ -107,8 +107,8 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 	return pg.Map(rows, (*UserRow).ToUser), err
 }
 
-// UsersByEmail reads a page of the users with an email, in its stored form, in the clients within the caller's reach, in
-// the order of the clients' creation. A client has several only if they were stored before keys were compared.
+// UsersByEmail reads a page of the users with an email, in its stored form, in the clients within the caller's reach,
+// in the order of the clients' creation. A client has several only if they were stored before keys were compared.
 func (d *DB) UsersByEmail(ctx context.Context, email string, w domain.Window) (domain.Slice[domain.User], error) {
 	if w.After != nil && w.After.Owner == "" { // a cursor of 1.0 ends with the client
 		after := domain.Position{Key: w.After.Key, Owner: w.After.ID, ID: uuid.Max.String()}
@@ -362,15 +362,15 @@ type SentEmailRow struct {
 
 func (r *SentEmailRow) email() domain.SentEmail { return r.SentEmail }
 
-// SentEmails reads a page of the mails sent to the user that match the filter, the newest first.
+// SentEmails reads a page of the emails sent to the user that match the filter, the newest first.
 func (u *User) SentEmails(
 	ctx context.Context, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
 	return sentEmails(ctx, u.db, pg.SQL("e.client_id = ? AND e.user_id = ?", u.Client, u.ID), f, w)
 }
 
-// sentEmails reads a page of the sent mails that match the filter, the newest first. ofUsers is the condition that a
-// mail, alias e, was sent to one of the users in question.
+// sentEmails reads a page of the sent emails that match the filter, the newest first. ofUsers is the condition that a
+// email, alias e, was sent to one of the users in question.
 func sentEmails(
 	ctx context.Context, d *DB, ofUsers pg.Query, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {
@@ -389,7 +389,7 @@ func sentEmails(
 const selectReported = `e.client_id AS client, e.id, e.user_id AS "user", e.subject, e.sender, e.classification AS class,
 	coalesce(e.mailbox_action, '') AS action, e.reported_at, e.classified_at, e.updated_at`
 
-// ReportedEmails reads a page of the real mails that the client's users reported and that match the filter, in the
+// ReportedEmails reads a page of the real emails that the client's users reported and that match the filter, in the
 // order in which they were reported.
 func (t *Tenant) ReportedEmails(
 	ctx context.Context, f domain.ReportedEmailFilter, w domain.Window,

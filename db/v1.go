@@ -37,7 +37,7 @@ func (t *Tenant) MoveMember(ctx context.Context, c *Change, to domain.Collection
 	return err
 }
 
-// SentResults reads a page of the simulated mails sent to the user, the newest first.
+// SentResults reads a page of the simulated emails sent to the user, the newest first.
 func (u *User) SentResults(ctx context.Context, w domain.Window) (domain.Slice[domain.Result], error) {
 	k := resultList(u.Client, domain.BySending)
 	k.Desc = true
@@ -52,7 +52,8 @@ type Addressees struct {
 	db    *DB
 }
 
-// Addressees returns the users within the caller's reach who have an email, which must be in its stored form. It returns NotFound if there is none.
+// Addressees returns the users within the caller's reach who have an email, which must be in its stored form. It
+// returns NotFound if there is none.
 func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) {
 	users, err := pg.All[domain.UserKey](ctx, d, "find users by email", pg.From("users AS u").
 		ColumnExpr(`u.client_id AS client, u.id AS "user"`).Join("JOIN clients AS c ON c.id = u.client_id").
@@ -63,7 +64,7 @@ func (d *DB) Addressees(ctx context.Context, email string) (*Addressees, error) 
 	return &Addressees{users: users, db: d}, err
 }
 
-// SentEmails reads a page of the mails sent to the users that match the filter, the newest first.
+// SentEmails reads a page of the emails sent to the users that match the filter, the newest first.
 func (a *Addressees) SentEmails(
 	ctx context.Context, f domain.EmailFilter, w domain.Window,
 ) (domain.Slice[domain.SentEmail], error) {

@@ -31,7 +31,7 @@ type ClientSummary struct {
 	// course.
 	HighRiskUsers int
 	OverdueUsers  int
-	// The rates are percentages with one decimal. Click and report rates are of the simulated mails sent in the last 90
+	// The rates are percentages with one decimal. Click and report rates are of the simulated emails sent in the last 90
 	// or 365 days, or of all.
 	OnTrackRate    float64
 	ClickRate90d   float64 `bun:"click_rate_90d"`
@@ -125,7 +125,7 @@ type Invite struct {
 // InviteLife is how long an invite stays open (decisions 3.14).
 const InviteLife = 7 * 24 * time.Hour
 
-// The limits of invites within sliding windows (decisions 3.14). They exist because each invite sends a mail to an
+// The limits of invites within sliding windows (decisions 3.14). They exist because each invite sends an email to an
 // address of the caller's choice.
 const (
 	// MaxClientInvites bounds the invites to a client within ClientInviteWindow.

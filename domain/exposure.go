@@ -106,7 +106,7 @@ var highStems = []string{
 	// Payment and bank data.
 	"payment", "bank", "credit card", "debit card", "card number", "cvv ", "iban ", "financial transaction",
 	"account balance",
-	// Government ids, passports, licences.
+	// Government ids, passports, licenses.
 	"government", "social security", "national id", "identity card", "identity document", "passport", "licence", "license",
 	// Health, biometrics.
 	"health", "medical", "hiv ", "biometric", "fingerprint",

@@ -1,6 +1,6 @@
 package domain
 
-// Optional is a member of a body, or a field of a record, that may be absent, null or a value. All members of a PATCH
+// Optional is a field of a body, or a field of a record, that may be absent, null or a value. All members of a PATCH
 // are Optional, and so are other members whose zero value does not mean that they are absent. Only a nullable member,
 // whose T is a pointer, accepts null; its Value is then nil.
 type Optional[T any] struct {

@@ -21,7 +21,7 @@ const (
 	ResultAttachmentOpened     ResultStatus = "attachment_opened"
 	ResultClicked              ResultStatus = "clicked"
 	ResultCredentialsSubmitted ResultStatus = "credentials_submitted"
-	// ResultFailed is the status of a mail that will never be sent.
+	// ResultFailed is the status of an email that will never be sent.
 	ResultFailed ResultStatus = "failed"
 )
 
@@ -39,7 +39,7 @@ func (s ResultStatus) Beyond(other ResultStatus) bool {
 	return slices.Index(order, string(s)) > slices.Index(order, string(other))
 }
 
-// Result is a simulated mail to a user, with its result. Its status and times record actions of people. Automated
+// Result is a simulated email to a user, with its result. Its status and times record actions of people. Automated
 // records actions of mail scanners (decisions 7.2, 7.3).
 type Result struct {
 	ID       ResultID   `bun:",pk"`
@@ -47,7 +47,7 @@ type Result struct {
 	Template TemplateID `bun:"template_id"`
 	Status   ResultStatus
 	Reported bool
-	// Automated is true if a mail scanner opened or clicked the mail. AutomatedReason is the rule that detected it
+	// Automated is true if a mail scanner opened or clicked the email. AutomatedReason is the rule that detected it
 	// first.
 	Automated       bool
 	AutomatedReason AutomatedReason `bun:",nullzero"`
@@ -62,7 +62,7 @@ type Result struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// FailureCancelled is the Failure of a mail that a caller cancelled before it was sent.
+// FailureCancelled is the Failure of an email that a caller cancelled before it was sent.
 const FailureCancelled = "cancelled"
 
 // FailureGivenUp and FailureRefused are the Failures of an email that was never accepted: within MailLife, or because
@@ -87,7 +87,7 @@ func (r *Result) PublicFailure() string {
 	return r.Failure
 }
 
-// Cancelled reports whether the mail was cancelled.
+// Cancelled reports whether the email was cancelled.
 func (r *Result) Cancelled() bool { return r.Status == ResultFailed && r.Failure == FailureCancelled }
 
 // ResultEventKind is the kind of a step of a sent mail: the status that it reached, or a report.
@@ -123,7 +123,7 @@ const (
 )
 
 // Order returns the order in which the results that match the filter are listed. If the filter bounds a time, they are
-// ordered by that time, so that one index both finds and sorts them; otherwise by creation.
+// ordered by that time, so that one index both finds and sorts them; otherwise in order of creation.
 func (f ResultFilter) Order() ResultOrder {
 	switch {
 	case f.Since != nil || f.Until != nil:
@@ -134,8 +134,8 @@ func (f ResultFilter) Order() ResultOrder {
 	return ByCreation
 }
 
-// PhishingCounts are the numbers of simulated mails sent in a span of days, by the steps that their users have taken.
-// Opened includes all later states. Clicked includes opened attachments and submitted credentials. Actions of mail
+// PhishingCounts are the numbers of simulated emails sent in a span of days, by the steps that their users have taken.
+// Opened includes all later states. Clicked includes opened attachments and submitted credentials. Actions of email
 // scanners do not count.
 type PhishingCounts struct {
 	Sent, Opened, Clicked, Reported, CredentialsSubmitted, AttachmentsOpened int
@@ -145,11 +145,11 @@ type PhishingCounts struct {
 // all.
 type PhishingSummary struct {
 	Days30, Days90, Days365, Total PhishingCounts
-	// RepeatClickers is the number of users who fell for two or more mails of the last 365 days.
+	// RepeatClickers is the number of users who fell for two or more emails of the last 365 days.
 	RepeatClickers int
 }
 
-// Template is a simulated mail of the catalogue, which all clients share.
+// Template is a simulated email of the catalogue, which all clients share.
 type Template struct {
 	ID        TemplateID
 	Name      string
@@ -162,8 +162,8 @@ type Template struct {
 	TemplateContent
 }
 
-// Sender returns the sender of the template's mails. Placeholders in the name are not replaced yet. It returns an error
-// if the address has a placeholder, because its value could contain spaces.
+// Sender returns the sender of the template's emails. Placeholders in the name are not replaced yet. It returns an
+// error if the address has a placeholder, because its value could contain spaces.
 func (t *Template) Sender() (mail.Address, error) {
 	a, err := mail.ParseAddress(t.From)
 	if err != nil {

@@ -131,7 +131,7 @@ type UserRecord struct {
 	Role              Optional[Role]                  `json:"role"`
 	PreferredLanguage Optional[Language]              `json:"preferred_language" row:"Language"`
 	CollectionIDs     Optional[[]Ref[CollectionKind]] `json:"collection_ids" validate:"omitnil,max=500"`
-	// SendWelcomeEmail must be false: an import sends no mail.
+	// SendWelcomeEmail must be false: an import sends no email.
 	SendWelcomeEmail Optional[bool]           `json:"send_welcome_email"`
 	Status           Optional[UserStatus]     `json:"status"`
 	Source           Optional[UserSource]     `json:"source"`
@@ -225,7 +225,7 @@ type AudienceRecord struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// ModulesRecord reports which modules of a framework assignment are on. A module that is left out keeps its state or,
+// ModulesRecord reports which modules of a framework assignment are on. A module that is omitted keeps its state or,
 // in a new assignment, gets the default of the API.
 type ModulesRecord struct {
 	Training  *bool `json:"training,omitempty"`
@@ -234,8 +234,8 @@ type ModulesRecord struct {
 	Reporting *bool `json:"reporting,omitempty"`
 }
 
-// TrainingRecord is a round of a course that a user was assigned. Its id only identifies the line: the service identifies
-// a round by its user, course and number.
+// TrainingRecord is a round of a course that a user was assigned. Its id only identifies the line: the service
+// identifies a round by its user, course and number.
 type TrainingRecord struct {
 	ID     Ref[TrainingKind]         `json:"id" validate:"required"`
 	User   Optional[Ref[UserKind]]   `json:"user" rule:"new,fixed"`
@@ -289,7 +289,7 @@ func (r TrainingReason) MarshalText() ([]byte, error) {
 	return r.Framework.MarshalText()
 }
 
-// ResultRecord is a simulated mail to a user, with its result.
+// ResultRecord is a simulated email to a user, with its result.
 type ResultRecord struct {
 	ID                     Ref[ResultKind]             `json:"id" validate:"required"`
 	User                   Optional[Ref[UserKind]]     `json:"user" rule:"new,fixed"`
@@ -315,7 +315,7 @@ type TemplateName struct {
 	Language Language `json:"language"`
 }
 
-// SentEmailRecord is a mail that was sent to a user.
+// SentEmailRecord is an email that was sent to a user.
 type SentEmailRecord struct {
 	ID          Ref[MessageKind]        `json:"id" validate:"required"`
 	User        Optional[Ref[UserKind]] `json:"user" rule:"new,fixed"`

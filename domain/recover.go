@@ -11,10 +11,10 @@ import (
 // ErrPanicked reports that background work panicked. Its text may be shown to callers. The log has the panic.
 var ErrPanicked = errors.New("something went wrong on our side; it is in the service's log")
 
-// Recover runs one unit of background work (a mail, a delivery, a sync run) and returns its error. If work panics,
+// Recover runs one unit of background work (an email, a delivery, a sync run) and returns its error. If work panics,
 // Recover logs the panic with its stack and the name of the work, action, and returns ErrPanicked. So a panic is a
-// failed try, which ends neither the process nor other work. If the work starts goroutines, PanicToError and Repanic
-// bring their panics to the goroutine of work.
+// failed attempt, which ends neither the process nor other work. If the work starts goroutines, PanicToError and
+// Repanic bring their panics to the goroutine of work.
 func Recover(ctx context.Context, log *slog.Logger, action string, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

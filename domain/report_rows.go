@@ -36,25 +36,25 @@ type Person struct {
 // Name returns the user's full name.
 func (p *Person) Name() string { return FullName(p.FirstName, p.LastName) }
 
-// PhishedUser counts the simulated mails that were sent to a user in a period.
+// PhishedUser counts the simulated emails that were sent to a user in a period.
 type PhishedUser struct {
 	Person
 	PhishingCounts
 }
 
-// PhishedMonth counts the simulated mails that were sent in a month.
+// PhishedMonth counts the simulated emails that were sent in a month.
 type PhishedMonth struct {
 	Month Date // its first day
 	PhishingCounts
 }
 
-// PhishedCategory counts the simulated mails of the templates of a category.
+// PhishedCategory counts the simulated emails of the templates of a category.
 type PhishedCategory struct {
 	Category string
 	PhishingCounts
 }
 
-// RepeatClicker is a user who fell for two or more simulated mails sent in a period.
+// RepeatClicker is a user who fell for two or more simulated emails sent in a period.
 type RepeatClicker struct {
 	Person
 	Status        UserStatus
@@ -138,7 +138,7 @@ type HistoryEvent struct {
 	Person
 	At   time.Time
 	Kind HistoryKind
-	// Subject is the title of the course, the template, the policy or the breach, or the subject of the mail.
+	// Subject is the title of the course, the template, the policy or the breach, or the subject of the email.
 	Subject string
 	// Version is the version of the policy; 0 for events without a policy.
 	Version int

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ReportedEmail is a real mail that a user reported (decisions 7.10).
+// ReportedEmail is a real email that a user reported (decisions 7.10).
 type ReportedEmail struct {
 	ID         ReportedEmailID
 	Client     ClientID
@@ -20,14 +20,14 @@ type ReportedEmail struct {
 	UpdatedAt    time.Time
 }
 
-// Classification is the outcome of the triage of a mail, and the action of the mailbox.
+// Classification is the outcome of the triage of an email, and the action of the mailbox.
 type Classification struct {
 	Class EmailClass
 	// Action is empty if it is not known.
 	Action MailboxAction
 }
 
-// EmailClass is the class that triage gives a reported mail.
+// EmailClass is the class that triage gives a reported email.
 type EmailClass string
 
 // The classes. ClassPending is the class before triage; no caller may send it.
@@ -41,13 +41,13 @@ const (
 // Values lists the classes.
 func (EmailClass) Values() []string { return texts(ClassPhishing, ClassSpam, ClassSafe, ClassPending) }
 
-// MailboxAction is the action that the mailbox integration took with a mail.
+// MailboxAction is the action that the mailbox integration took with an email.
 type MailboxAction string
 
 // Values lists the actions.
 func (MailboxAction) Values() []string { return []string{"none", "moved_to_junk", "deleted"} }
 
-// ReportedEmailFilter selects reported mails. The zero value selects all.
+// ReportedEmailFilter selects reported emails. The zero value selects all.
 type ReportedEmailFilter struct {
 	Period       // of reporting
 	Class        *EmailClass

@@ -74,7 +74,7 @@ type Signal struct {
 	Type SignalType `json:"type" rule:"new"`
 	At   time.Time  `json:"at" rule:"new" validate:"epoch,past"` // whole microseconds
 
-	Result  ResultID `json:"result_id" rule:"new"` // of an event of a simulated mail
+	Result  ResultID `json:"result_id" rule:"new"` // of an event of a simulated email
 	User    UserID   `json:"user_id" rule:"new"`
 	Course  CourseID `json:"course_id" rule:"new"`
 	Policy  PolicyID `json:"policy_id" rule:"new"`
@@ -85,7 +85,7 @@ type Signal struct {
 	// DataClasses is nil if they are not known.
 	DataClasses []string `json:"data_classes" validate:"min=1,max=100,dive,filled,max=255"`
 
-	// Message is the MessageKey of a real mail. A classification applies to the reports of this mail by users of
+	// Message is the MessageKey of a real email. A classification applies to the reports of this email by users of
 	// Client, or by all users if Client is zero.
 	Message string   `json:"message_id" rule:"new" validate:"message_id,max=500"`
 	Client  ClientID `json:"client_id" validate:"required"`
@@ -98,7 +98,7 @@ type Signal struct {
 	Action MailboxAction `json:"mailbox_action"`
 }
 
-// AboutMail returns the kind of the event of a simulated mail; false for a signal about something else.
+// AboutMail returns the kind of the event of a simulated email; false for a signal about something else.
 func (s *Signal) AboutMail() (ResultEventKind, bool) {
 	switch s.Type {
 	case PhishingOpened:

@@ -114,7 +114,7 @@ type CourseFor struct {
 	Course Course
 	Users  []UserID
 	DueOn  Date
-	// Notify requests a mail to each user to whom the course is assigned.
+	// Notify requests an email to each user to whom the course is assigned.
 	Notify bool
 }
 
@@ -135,12 +135,12 @@ func (ReminderSkip) Values() []string {
 // Reminded is the outcome of a reminder for one user.
 type Reminded struct {
 	User UserID
-	// Mail is the id of the mail; nil if the user was skipped for the reason Skip.
+	// Mail is the id of the email; nil if the user was skipped for the reason Skip.
 	Mail *MessageID
 	Skip ReminderSkip
 }
 
-// OverdueCourse is a course in the mail of a reminder.
+// OverdueCourse is a course in the email of a reminder.
 type OverdueCourse struct {
 	Title string
 	DueOn Date

@@ -75,14 +75,14 @@ type NextCourse struct {
 	DueOn  Date
 }
 
-// UserPhishing counts the simulated mails that were sent to a user, and that the user fell for, in all and within the
+// UserPhishing counts the simulated emails that were sent to a user, and that the user fell for, in all and within the
 // last 365 days.
 type UserPhishing struct {
 	Sent, Clicked         int
 	SentYear, ClickedYear int
 }
 
-// UserStatus is the state of a user. Only active users get courses and mails.
+// UserStatus is the state of a user. Only active users get courses and emails.
 type UserStatus string
 
 // The states of a user.
@@ -118,7 +118,7 @@ const (
 // Values lists the languages.
 func (Language) Values() []string { return texts(English, Spanish, French) }
 
-// Tag returns the language tag for mail headers and HTML (BCP 47).
+// Tag returns the language tag for email headers and HTML (BCP 47).
 func (l Language) Tag() string {
 	if l == French {
 		return "fr-CA"

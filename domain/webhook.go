@@ -15,10 +15,10 @@ const (
 	MaxWebhookURL = 2000
 	// WebhookDeadline is how long a request to an endpoint may take, with its whole response.
 	WebhookDeadline = 10 * time.Second
-	// WebhookRetryFor is how long after its first try a delivery is retried, and the duration of failures after which
+	// WebhookRetryFor is how long after its first attempt a delivery is retried, and the duration of failures after which
 	// the subscription is disabled.
 	WebhookRetryFor = 24 * time.Hour
-	// WebhookMailAfter is the duration of failures after which the partner's admins get a mail.
+	// WebhookMailAfter is the duration of failures after which the partner's admins get an email.
 	WebhookMailAfter = 6 * time.Hour
 	// ReplacedSecretLife is how long deliveries are signed with a replaced secret too.
 	ReplacedSecretLife = 24 * time.Hour

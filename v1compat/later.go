@@ -22,7 +22,7 @@ type LaterFields struct {
 }
 
 // LaterFields returns the members of v1's items for which a release of v2 has no values, by route in the order of the
-// table. Routes without such members are left out, and so are those whose successor the release lacks.
+// table. Routes without such members are omitted, and so are those whose successor the release lacks.
 func (f *Facade) LaterFields(release op.Release) (all []LaterFields, err error) {
 	for _, r := range f.routes {
 		if r.Additive || r.Successor.Meta().Since > release {

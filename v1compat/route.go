@@ -17,8 +17,8 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// A route is a Meta, an operation of v2, and pure functions between v1's types and v2's, given to one of addCall, addList
-// and addSingle. POST /v1/clients is, in clients.go:
+// A route is a Meta, an operation of v2, and pure functions between v1's types and v2's, given to one of addCall,
+// addList and addSingle. POST /v1/clients is, in clients.go:
 //
 //	addCall(f, Meta{
 //		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, …
@@ -31,7 +31,7 @@ import (
 //	api.CreateClientInput{Body: {Name: "Acme"}}    V2In, from newRoute (the path) and fillCreateClient (the rest)
 //	api.Client{ID: …, Name: "Acme"}                V2Out, which op.Call returns
 //	CreatedClient{ID: …, ClientName: "Acme"}       Out, from toCreatedClient; ids in it become numbers, in one batch
-//	{"id": 7, "client_name": "Acme"}               the answer, with a Link to v2's request for the same
+//	{"id": 7, "client_name": "Acme"}               the response, with a Link to v2's request for the same
 //
 // The Link is the operation's own input. A route whose operation is not public names a Successor, and a last function
 // that makes the input of that: nextSendPhishing.
@@ -92,8 +92,8 @@ var shared = []int{
 
 // addCall adds a route that calls an operation. fill sets in v2's input what v1's input has besides the path. from
 // converts the output. next converts v2's input, and the output of the call (nil before it), to the input of the
-// route's Successor; it returns nil if no request of that has the same answer. If fill is nil, there is nothing to set;
-// if next is nil, route.withSamePath takes its place.
+// route's Successor; it returns nil if no request of that has the same response. If fill is nil, there is nothing to
+// set; if next is nil, route.withSamePath takes its place.
 func addCall[In, V2In, V2Out, Out any](
 	f *Facade, meta Meta, o *op.Op[V2In, V2Out], fill func(*In, *V2In), from func(*V2Out) *Out,
 	next func(*V2In, *V2Out) any,
@@ -387,7 +387,7 @@ func (r *route) check() error {
 	return nil
 }
 
-// hasField reports whether an input has the field, as a parameter or a member of the body.
+// hasField reports whether an input has the field, as a parameter or a field of the body.
 func hasField(in *op.Input, name string) bool {
 	if slices.ContainsFunc(slices.Concat(in.Path, in.Query), func(p op.Param) bool { return p.Name == name }) {
 		return true

@@ -16,9 +16,9 @@ import (
 	"partnerapi/v2/op/ginop"
 )
 
-// Success responses link to the v2 request with the same answer, if any, in a Link header (RFC 8288) with the relation
-// successor-version (RFC 5829): decisions 11.2. The link is built from the input with which the route called v2. If
-// the route's operation is not public, a function beside its translators converts that input to the Successor's.
+// Success responses link to the v2 request with the same response, if any, in a Link header (RFC 8288) with the
+// relation successor-version (RFC 5829): decisions 11.2. The link is built from the input with which the route called
+// v2. If the route's operation is not public, a function beside its translators converts that input to the Successor's.
 
 const (
 	// maxLink is the longest value of the header in bytes.
@@ -29,10 +29,10 @@ const (
 	linkEnd = `>; rel="successor-version"`
 )
 
-// reply is the answer of a route.
+// reply is the response of a route.
 type reply struct {
 	out any
-	// next is the successor's input for the same answer; nil if there is none.
+	// next is the successor's input for the same response; nil if there is none.
 	next any
 }
 
@@ -197,9 +197,9 @@ func (f *Facade) lookUpReach(ctx context.Context, kind string, ids []idmap.UUID)
 	return out.IDs, nil
 }
 
-// fillPath sets the ids in input that the operation finds. A list of sent results or mails sets them when it is called;
-// the input's limit is 1. A send would have effects, so a list of the user's results finds the client. Other inputs need
-// no ids.
+// fillPath sets the ids in input that the operation finds. A list of sent results or emails sets them when it is
+// called; the input's limit is 1. A send would have effects, so a list of the user's results finds the client. Other
+// inputs need no ids.
 func (f *Facade) fillPath(ctx context.Context, input any) error {
 	switch in := input.(type) {
 	case *api.SentResultsInput:

@@ -37,7 +37,7 @@ type member struct{ name, since string }
 // Numbers finds the numbers of objects. It may leave some out.
 type Numbers func([]idmap.IDKey) (map[idmap.IDKey]int64, error)
 
-// NoNumber stands in v1's items for the number of an object that Numbers left out. No object has it.
+// NoNumber stands in v1's items for the number of an object that Numbers omitted. No object has it.
 const NoNumber = -1
 
 // Readers returns the translators of the read-only routes of v1's own document, in the order of the table.
@@ -59,8 +59,8 @@ type Expected struct {
 	Faults map[string]string
 }
 
-// Expect translates objects of a release of v2 into v1's items, one result for each object; without an item if the object
-// cannot be read. It calls numbers at most once, and uses NoNumber for objects that numbers leaves out.
+// Expect translates objects of a release of v2 into v1's items, one result for each object; without an item if the
+// object cannot be read. It calls numbers at most once, and uses NoNumber for objects that numbers leaves out.
 func (t *Translator) Expect(objects []jsontext.Value, release op.Release, numbers Numbers) ([]Expected, error) {
 	all := make([]Expected, len(objects))
 	items := make([]any, len(objects))
@@ -255,7 +255,7 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 		return err
 	}
 	if mails, ok := in.(*listSentEmails); ok && mails.Body.UserInfimaID == nil {
-		a.Email = strings.TrimSpace(mails.Body.EmailAddress) // the mails of all users with it
+		a.Email = strings.TrimSpace(mails.Body.EmailAddress) // the emails of all users with it
 	}
 	target, err := op.Target(r.Successor, next)
 	if err != nil { // next is nil, or has a zero id in the path: the number is unused, or the id invalid
@@ -265,7 +265,8 @@ func (a *Translated) translate(r *route, params map[string]string, query, body s
 	return nil
 }
 
-// locate is the locate of route.next, by the lookups. For an email address it sets AnyUser, which stands for all its users.
+// locate is the locate of route.next, by the lookups. For an email address it sets AnyUser, which stands for all its
+// users.
 func (l Lookups) locate(input any) (err error) {
 	switch in := input.(type) {
 	case *api.SentResultsInput:

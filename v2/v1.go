@@ -85,14 +85,14 @@ func addressedEmailOf(e domain.SentEmail) api.AddressedEmail {
 	return api.AddressedEmail{SentEmail: sentEmailOf(e), MessageID: e.ID, UserID: e.User}
 }
 
-// recipient is one user, or all users with an email address, whose mails are listed.
+// recipient is one user, or all users with an email address, whose emails are listed.
 type recipient interface {
 	// OnlyUser returns the user if there is only one; false for several.
 	OnlyUser() (domain.UserID, bool)
 	SentEmails(context.Context, domain.EmailFilter, domain.Window) (domain.Slice[domain.SentEmail], error)
 }
 
-// sentEmails lists the mails to a user or an email address. in.Since, in.Until and in.User are outputs, for version 1.
+// sentEmails lists the emails to a user or an email address. in.Since, in.Until and in.User are outputs, for version 1.
 func (a *API) sentEmails(ctx context.Context, in *api.SentEmailsInput, w domain.Window) (domain.Slice[domain.SentEmail], error) {
 	in.Since, in.Until = in.Period(a.db.Now())
 	within, err := newPeriod("" /* prefix */, in.Since, in.Until)

@@ -46,7 +46,7 @@ var process struct {
 	sync.Mutex
 	inMain bool
 	server *server
-	err    error // of the first try to reach a server: the next test need not try again
+	err    error // of the first attempt to reach a server: the next test need not try again
 }
 
 // Main runs the tests of a package, gives up its use of the server, and exits;
@@ -66,8 +66,8 @@ type runner struct{ tests *testing.M }
 // what they wait for.
 const garbage = 400
 
-// collectSeldom sets garbage, and no limit of memory, where the environment does not. The program's own limit is for one
-// service: the process of the commands' tests holds several, and would collect garbage all the time.
+// collectSeldom sets garbage, and no limit of memory, where the environment does not. The program's own limit is for
+// one service: the process of the commands' tests holds several, and would collect garbage all the time.
 func collectSeldom() error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if err := os.Setenv("GOMEMLIMIT", "off"); err != nil {

@@ -39,7 +39,7 @@ func Private(t testing.TB) *Server {
 
 // NeedPrograms skips a test of embedded servers on a machine without PostgreSQL's
 // programs, where TEST_DATABASE_URL names a server for the other tests. Without
-// that variable the test goes on, and fails.
+// that variable the test continues, and fails.
 func NeedPrograms(t testing.TB) {
 	t.Helper()
 	if os.Getenv("TEST_DATABASE_URL") == "" {

@@ -13,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// A sync run is executed under a lease, like the mails of the outbox. It reads the directory into sync_accounts, one
+// A sync run is executed under a lease, like the emails of the outbox. It reads the directory into sync_accounts, one
 // page per transaction, together with the position after the page. Then it checks the staged accounts as a whole, and
 // applies them, one batch per transaction. So an interrupted run continues from its position once its lease has
 // expired.
@@ -67,7 +67,8 @@ func Claim(ctx context.Context, d *db.DB, life time.Duration) (lease *Lease, err
 }
 
 // claim leases the oldest open run, alias r, that matches a condition. It returns nil if there is none. A queued run
-// begins at the position of the connection. It must be called in a transaction. Taking over an expired lease adds to the run's deaths.
+// begins at the position of the connection. It must be called in a transaction. Taking over an expired lease adds to
+// the run's deaths.
 func claim(ctx context.Context, d *db.DB, life time.Duration, condition pg.Query) (*Lease, error) {
 	now, err := d.Stamp(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 )
 
 // ownerStatements selects a statement for each object of the database that role does not own: it makes role the owner.
-// Objects of extensions are left out.
+// Objects of extensions are omitted.
 const ownerStatements = `
 	WITH objects AS (
 		SELECT 'pg_namespace'::regclass AS class, oid, oid AS namespace, nspowner AS owner,

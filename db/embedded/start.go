@@ -100,8 +100,8 @@ func (s start) attempt(ctx context.Context, try int) (p postmaster, output strin
 	return p, "", nil
 }
 
-// inherited are the environment variables that PostgreSQL's programs inherit. Others may hold the service's secrets, which
-// a superuser of the database could read. The last two move the server's clock in make test-dates.
+// inherited are the environment variables that PostgreSQL's programs inherit. Others may hold the service's secrets,
+// which a superuser of the database could read. The last two move the server's clock in make test-dates.
 var inherited = []string{"PATH", "HOME", "LANG", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD", "GO_CLOCK_OFFSET"}
 
 // environment returns the environment of PostgreSQL's programs.
@@ -159,8 +159,8 @@ func (s start) arguments(port int) []string {
 // 0. One of those would often be taken when the server starts again.
 const firstPort, lastPort = 20000, 32767
 
-// pickPort returns the configured port or, on the first try, the port of the last start if it is free, so that the URL
-// stays the same. Otherwise it returns a free port, chosen at random.
+// pickPort returns the configured port or, on the first attempt, the port of the last start if it is free, so that the
+// URL stays the same. Otherwise it returns a free port, chosen at random.
 func (s start) pickPort(try int) (int, error) {
 	if s.port != 0 {
 		return s.port, nil

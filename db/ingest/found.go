@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Signals of exposures, and of reported mails and their classifications.
+// Signals of exposures, and of reported emails and their classifications.
 
 // finding is a signal about an exposure as JSON, with the names that findingSQL uses. A resolution implies that the
 // exposure existed. Until there is a signal of the exposure itself, the catalogue describes it.
@@ -144,7 +144,7 @@ func reporters(ctx context.Context, d *db.DB, messages []string) ([]domain.UserI
 		pg.SQL("SELECT DISTINCT user_id FROM reported_emails WHERE message_id = ANY(?::text[])", messages))
 }
 
-// replaceSimulated returns the batch, in which reports of a simulated mail by its recipient are replaced by signals of
+// replaceSimulated returns the batch, in which reports of a simulated email by its recipient are replaced by signals of
 // the type PhishingReported (decisions 7.10).
 func (t *targets) replaceSimulated(batch []domain.Signal) []domain.Signal {
 	batch = slices.Clone(batch)
@@ -160,7 +160,7 @@ func (t *targets) replaceSimulated(batch []domain.Signal) []domain.Signal {
 	return batch
 }
 
-// reportedRow is a report of a real mail, as JSON with the columns of reported_emails.
+// reportedRow is a report of a real email, as JSON with the columns of reported_emails.
 type reportedRow struct {
 	ClientID   string    `json:"client_id"`
 	ID         string    `json:"id"`
@@ -245,7 +245,7 @@ type storedReport struct {
 	New bool
 }
 
-// storeReported stores reports of real mails by locked users, and classifications, and then classifies all reports of
+// storeReported stores reports of real emails by locked users, and classifications, and then classifies all reports of
 // these messages. The result does not depend on the order of the signals. It takes at most three statements.
 func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, classified []classifiedRow) error {
 	if len(reports)+len(classified) == 0 {

@@ -1,5 +1,5 @@
-// Package ingest applies the signals of the platform: actions of users on courses, policies and mails, and exposures of
-// their data. platform/transfer reads the signals.
+// Package ingest applies the signals of the platform: actions of users on courses, policies and emails, and exposures
+// of their data. platform/transfer reads the signals.
 package ingest
 
 import (
@@ -18,8 +18,8 @@ import (
 // idempotent: a signal whose id was applied before changes nothing.
 //
 // Signals may come in any order, and be split among calls in any way: which of two completions, findings, resolutions
-// or signatures is kept does not depend on the order, nor do the status, the report and the counts of a simulated mail.
-// The mail's stored times do: an opening that comes after the click, for example, is not stored.
+// or signatures is kept does not depend on the order, nor do the status, the report and the counts of a simulated
+// email. The email's stored times do: an opening that comes after the click, for example, is not stored.
 //
 // Apply retries a transaction that PostgreSQL rolled back, so it must not be called in a transaction. It takes the same
 // number of statements for any number of signals.
@@ -90,7 +90,7 @@ func (t *targets) owners() []domain.ClientID {
 
 // lockTargets locks the results, users, policies and breaches that the signals name, and looks up the courses and
 // clients. It returns those that exist, without those of archived clients. It also locks the users whose scores may
-// change: the recipients of mails and the reporters of messages.
+// change: the recipients of emails and the reporters of messages.
 func lockTargets(ctx context.Context, c *db.Change, batch []domain.Signal) (t *targets, err error) {
 	var steps []domain.ResultStep
 	var users []domain.UserID
@@ -162,8 +162,8 @@ func lockUsers(
 }
 
 // refusal returns the reason why a signal cannot be applied, or "". It refuses signals that name an object that does
-// not exist, and steps that the result of a simulated mail refuses. For a signature, policies of other clients than the
-// user's do not exist.
+// not exist, and steps that the result of a simulated email refuses. For a signature, policies of other clients than
+// the user's do not exist.
 func (t *targets) refusal(s *domain.Signal) string {
 	if kind, ok := s.AboutMail(); ok {
 		r, found := t.results[s.Result]

@@ -12,7 +12,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Deliveries of events to subscriptions are processed like mails of the outbox: a worker claims a lease on the row,
+// Deliveries of events to subscriptions are processed like emails of the outbox: a worker claims a lease on the row,
 // sends the request without a transaction, and marks the row if it still holds the lease. The next claim takes over an
 // expired lease.
 //
@@ -41,7 +41,7 @@ type DeliveryLease struct {
 	// Position is the position of the event, and Event its id.
 	Position int64
 	Event    domain.EventID `bun:"event_id"`
-	// FirstTry is the time of the first try; zero if there was none.
+	// FirstTry is the time of the first attempt; zero if there was none.
 	FirstTry time.Time `bun:"first_try_at,nullzero"`
 	// Tries is the number of tries since FirstTry, including it.
 	Tries int

@@ -46,8 +46,9 @@ type outcome struct {
 
 // MarkDeliveries writes the outcomes of tries whose leases are still held, and sets last_delivery_at and failing_since
 // of their subscriptions. It disables a subscription whose endpoint is gone, or whose deliveries have failed for
-// domain.WebhookRetryFor without a success (decisions 8.4), and requests the mails about failures: by the time that has
-// passed only if the clock is trusted (db.DB.ClockTrusted). It takes the same number of statements for any number of marks. The next claim drops the waiting deliveries of a disabled subscription.
+// domain.WebhookRetryFor without a success (decisions 8.4), and requests the emails about failures: by the time that
+// has passed only if the clock is trusted (db.DB.ClockTrusted). It takes the same number of statements for any number
+// of marks. The next claim drops the waiting deliveries of a disabled subscription.
 func MarkDeliveries(ctx context.Context, d *db.DB, marks []DeliveryMark) (done Marked, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		if err := lockWebhooks(ctx, d, marks); err != nil {
@@ -143,7 +144,7 @@ type failingWebhook struct {
 }
 
 // noteOutcomes sets last_delivery_at and failing_since of the subscriptions. It disables and returns those whose
-// endpoint is gone, or that have failed for domain.WebhookRetryFor. It requests a mail about each of these, and one
+// endpoint is gone, or that have failed for domain.WebhookRetryFor. It requests an email about each of these, and one
 // about each series of failures that has lasted for domain.WebhookMailAfter.
 func noteOutcomes(
 	ctx context.Context, c *db.Change, outcomes map[domain.WebhookID]*outcome,

@@ -115,7 +115,7 @@ func readingPeriod(ctx context.Context, d *db.DB, f domain.EventFilter, w *domai
 
 // readingEnd returns the position after a page of a reading that ends at a horizon: that of the page's last event, key,
 // if more follow. At the end it is nil or, for a caller who follows the feed, the horizon, from which a later reading
-// goes on: events after it may already have earlier positions than events before it.
+// continues: events after it may already have earlier positions than events before it.
 func readingEnd(f domain.EventFilter, within domain.Period, more bool, key string) *domain.Position {
 	switch {
 	case more:

@@ -9,11 +9,11 @@ import (
 	"partnerapi/domain"
 )
 
-// FailedMail is a mail that was given up, for an operator.
+// FailedMail is an email that was given up, for an operator.
 type FailedMail struct {
-	// Client is nil for a mail to a partner.
+	// Client is nil for an email to a partner.
 	Client *domain.ClientID `bun:"client_id"`
-	// ID is the UUID of the mail's request, of the mail to a partner, or of a simulation's result.
+	// ID is the UUID of the email's request, of the email to a partner, or of a simulation's result.
 	ID string
 	// Type is domain.PhishingMail for a simulation.
 	Type     domain.MessageType
@@ -22,8 +22,8 @@ type FailedMail struct {
 	Failure  string
 }
 
-// failedMails selects the mails that were given up since ?since and, unless ?ids is NULL, have one of these ids. It
-// leaves out cancelled mails.
+// failedMails selects the emails that were given up since ?since and, unless ?ids is NULL, have one of these ids. It
+// leaves out cancelled emails.
 const failedMails = `
 	SELECT r.client_id, r.id::text AS id, r.type, coalesce(i.email, a.email, u.email, '') AS recipient, r.failed_at, r.failure
 	FROM mail_requests AS r
@@ -41,16 +41,16 @@ const failedMails = `
 	FROM partner_mails
 	WHERE failed_at >= ?since AND (?ids::uuid[] IS NULL OR id = ANY(?ids::uuid[]))`
 
-// FailedMails lists at most limit mails that were given up since a time, the oldest failure first.
+// FailedMails lists at most limit emails that were given up since a time, the oldest failure first.
 func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
 	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
 		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT ?limit",
 		pg.Named{"since": since, "ids": []string(nil) /* any */, "limit": limit}))
 }
 
-// RetryMails puts mails that were given up since a time into the outbox again: the mails with the ids (UUIDs) or, if
-// ids is nil, all mails. It takes at most limit, the oldest failure first. Their last try may have been delivered, so
-// they cannot be cancelled. It returns the mails that it changed.
+// RetryMails puts emails that were given up since a time into the outbox again: the emails with the ids (UUIDs) or, if
+// ids is nil, all emails. It takes at most limit, the oldest failure first. Their last attempt may have been delivered,
+// so they cannot be cancelled. It returns the emails that it changed.
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.ResultLocks)

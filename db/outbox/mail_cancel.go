@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// CancelSends cancels the mails of a client's results with the given ids, as far as they wait in the outbox and cannot
+// CancelSends cancels the emails of a client's results with the given ids, as far as they wait in the outbox and cannot
 // have been sent: they have no lease, and no try of them ended without a response. It deletes these from the outbox and
 // marks their results as failed. It returns all results with the ids, in their new state, ordered by id.
 func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) ([]domain.Result, error) {
@@ -34,9 +34,9 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 	return results, c.CountTemplateUses(ctx, changes)
 }
 
-// cancelSends deletes the mails from the outbox, marks their results as failed, and returns the results that it marked.
-// It locks rows in the order of their ids. If a claim has locked a mail, it waits, and then leaves the leased mail
-// alone.
+// cancelSends deletes the emails from the outbox, marks their results as failed, and returns the results that it
+// marked. It locks rows in the order of their ids. If a claim has locked an email, it waits, and then leaves the leased
+// email alone.
 func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) (map[domain.ResultID]bool, error) {
 	c.WillLock(db.OutboxLocks)
 	c.WillLock(db.ResultLocks)

@@ -1,4 +1,4 @@
-// Package outbox processes the outgoing work that changes have queued: mails, and events with their deliveries to
+// Package outbox processes the outgoing work that changes have queued: emails, and events with their deliveries to
 // webhooks. Rows are claimed under a lease and marked when they are done. The package also reads and writes the webhook
 // subscriptions of callers, and reads events for them.
 package outbox
@@ -14,25 +14,25 @@ import (
 	"partnerapi/domain"
 )
 
-// The table outbox holds the mails that wait to be sent. The transaction that requests a mail inserts the row, and the
-// transaction that marks the mail as sent or failed deletes it. No row is locked between the two: a sender claims a
-// lease on the row, passes the mail to the mail server without a transaction, and marks it if it still holds the lease.
-// The next claim takes over an expired lease. A mail that may have been sent before it was put back or taken over is
-// marked maybe_sent: it is sent again, and cannot be cancelled.
+// The table outbox holds the emails that wait to be sent. The transaction that requests an email inserts the row, and
+// the transaction that marks the email as sent or failed deletes it. No row is locked between the two: a sender claims
+// a lease on the row, passes the email to the mail server without a transaction, and marks it if it still holds the
+// lease. The next claim takes over an expired lease. An email that may have been sent before it was put back or taken
+// over is marked maybe_sent: it is sent again, and cannot be cancelled.
 
-// Lease is the right to send a mail of the outbox.
+// Lease is the right to send an email of the outbox.
 type Lease struct {
 	Client domain.ClientID `bun:"client_id"`
-	// ID is the id of the mail request, the mail to a partner or the simulated mail.
+	// ID is the id of the email request, the email to a partner or the simulated email.
 	ID   domain.MessageID
 	Kind db.OutboxKind
-	// Attempts is the number of failed tries.
+	// Attempts is the number of failed attempts.
 	Attempts int
 	// Token identifies the claim.
 	Token uuid.UUID `bun:"lease"`
 }
 
-// ResultID returns ID as the id of a simulated mail. It is meaningful only if Kind is db.SimulatedMail.
+// ResultID returns ID as the id of a simulated email. It is meaningful only if Kind is db.SimulatedMail.
 func (l *Lease) ResultID() domain.ResultID { return domain.ResultID(l.ID) }
 
 // LeasedRow implements db.Leased.
@@ -40,12 +40,12 @@ func (l Lease) LeasedRow() db.LeasedRow {
 	return db.LeasedRow{Table: "outbox", OwnerColumn: "client_id", Owner: l.Client, ID: l.ID, Token: l.Token}
 }
 
-// ClaimMails leases up to n due mails for the duration life. It returns fewer if fewer are due, or if another process
+// ClaimMails leases up to n due emails for the duration life. It returns fewer if fewer are due, or if another process
 // claims at the same time.
 //
-// Of the clients that a claim reads, urgent mails come first. Within each urgency clients take turns, starting at the
-// position of turns: each client's first mail comes before any client's second mail. So a client with many due mails
-// delays others little. The cost depends on n, not on the number of clients or mails.
+// Of the clients that a claim reads, urgent emails come first. Within each urgency clients take turns, starting at the
+// position of turns: each client's first email comes before any client's second email. So a client with many due emails
+// delays others little. The cost depends on n, not on the number of clients or emails.
 //
 // While the clock is not trusted (db.DB.ClockTrusted), simulations that were scheduled for a later time wait.
 func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life time.Duration) ([]Lease, error) {
@@ -73,15 +73,15 @@ func ClaimMails(ctx context.Context, d *db.DB, turns *MailTurns, n int, life tim
 	return pg.MapRows(claimed, func(c *claimedMail) Lease { return c.Lease }), nil
 }
 
-// claimedMail is a mail that was leased.
+// claimedMail is an email that was leased.
 type claimedMail struct {
 	Lease
 	Urgency int
 }
 
-// leaseMails leases up to n due mails of the clients in visited: those of urgency 1 first and, within an urgency, the
-// first mail of each client before any second one. n is shared by the clients of an urgency. Of each client it locks
-// up to two equal shares of n, and at least one mail. If the clock is not trusted, scheduled simulations are not due.
+// leaseMails leases up to n due emails of the clients in visited: those of urgency 1 first and, within an urgency, the
+// first email of each client before any second one. n is shared by the clients of an urgency. Of each client it locks
+// up to two equal shares of n, and at least one email. If the clock is not trusted, scheduled simulations are not due.
 func leaseMails(
 	ctx context.Context, d *db.DB, visited []mailTurn, n int, now time.Time, trusted bool, life time.Duration,
 ) ([]claimedMail, error) {
@@ -128,21 +128,21 @@ func leaseMails(
 		}))
 }
 
-// MailDue returns the earliest time at which a mail of the outbox is due or a lease ends, except for suspended senders.
-// It returns false if there is none.
+// MailDue returns the earliest time at which an email of the outbox is due or a lease ends, except for suspended
+// senders. It returns false if there is none.
 func MailDue(ctx context.Context, d *db.DB) (time.Time, bool, error) {
 	due, err := pg.One[*time.Time](ctx, d, "look for the next mail", pg.SQL(
 		"SELECT min(due_at) FROM outbox WHERE client_id NOT IN ("+db.SuspendedSenders+")"))
 	return domain.OrZero(due), due != nil, err
 }
 
-// Requeue describes how a mail is put back into the outbox.
+// Requeue describes how an email is put back into the outbox.
 type Requeue struct {
-	// At is when the mail is due again.
+	// At is when the email is due again.
 	At time.Time
 	// Failed reports whether a try failed.
 	Failed bool
-	// MaybeSent reports whether the mail may have been sent nevertheless.
+	// MaybeSent reports whether the email may have been sent nevertheless.
 	MaybeSent bool
 }
 
@@ -156,8 +156,8 @@ func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
 	}))
 }
 
-// NoteScan records an action on a simulated mail that is being sent, so that MarkSent marks its result as automated:
-// only a mail scanner can act before the mail arrives. The first reason is kept. It returns false if the mail is not
+// NoteScan records an action on a simulated email that is being sent, so that MarkSent marks its result as automated:
+// only a mail scanner can act before the email arrives. The first reason is kept. It returns false if the email is not
 // being sent.
 func NoteScan(ctx context.Context, d *db.DB, result domain.ResultID, reason domain.AutomatedReason) (bool, error) {
 	n, err := pg.Exec(ctx, d, "note a scan", pg.SQL(`

@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// SentMail is a mail that a mail server accepted.
+// SentMail is an email that a mail server accepted.
 type SentMail struct {
 	Lease
 	// User is the client's user with the address; nil if there is none, as for some invites.
@@ -17,20 +17,20 @@ type SentMail struct {
 	From, Subject string
 }
 
-// markedRow is a mail that was marked as sent.
+// markedRow is an email that was marked as sent.
 type markedRow struct {
 	ClientID domain.ClientID
 	UserID   *domain.UserID
 	ID       domain.MessageID
 	Kind     db.OutboxKind
-	// BreachName is the breach of a domain.ExposureNotice; nil for other mails.
+	// BreachName is the breach of a domain.ExposureNotice; nil for other emails.
 	BreachName *string
 }
 
-// MarkSent marks mails as sent and records them in sent_emails for their users, under the same ids. For simulated mails
-// it counts the mail and recomputes the user's risk, and for exposure notices it sets notified_at. It returns the mails
-// that it marked: the leases of the others were lost. There must be at least one mail. It takes the same number of
-// statements for any number.
+// MarkSent marks emails as sent and records them in sent_emails for their users, under the same ids. For simulated
+// emails it counts the email and recomputes the user's risk, and for exposure notices it sets notified_at. It returns
+// the emails that it marked: the leases of the others were lost. There must be at least one email. It takes the same
+// number of statements for any number.
 func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.MessageID]bool, error) {
 	done := make(map[domain.MessageID]bool, len(mails))
 	err := d.Change(ctx, func(ctx context.Context, c *db.Change) error {
@@ -84,7 +84,7 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 		pg.Named{"clients": clients, "users": users, "breaches": breaches, "now": c.At}))
 }
 
-// markSent deletes the mails whose leases are still held from the outbox, marks them as sent in the tables of their
+// markSent deletes the emails whose leases are still held from the outbox, marks them as sent in the tables of their
 // kinds, inserts those to users into sent_emails, and returns them all. sentAt is the time by the clock, with which the
 // time of a click is compared; the stamp of the change may be later (see pg.DB.Stamp).
 func markSent(ctx context.Context, c *db.Change, mails []SentMail, sentAt time.Time) ([]markedRow, error) {
@@ -132,7 +132,7 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail, sentAt time.T
 		}))
 }
 
-// MarkFailed marks a mail as failed for good, with the reason. It returns db.ErrLeaseLost if the lease is lost.
+// MarkFailed marks an email as failed for good, with the reason. It returns db.ErrLeaseLost if the lease is lost.
 func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 	set := "failed_at = ?now, failure = ?failure"
 	if l.Kind == db.SimulatedMail {
@@ -141,20 +141,20 @@ func MarkFailed(ctx context.Context, d *db.DB, l Lease, failure string) error {
 	return markUnsent(ctx, d, l, set, pg.Named{"failure": failure})
 }
 
-// MarkSuppressed records that a mail was due while its client or partner had its type switched off: it will not be
+// MarkSuppressed records that an email was due while its client or partner had its type switched off: it will not be
 // sent, and does not count as failed. It returns db.ErrLeaseLost if the lease is no longer held.
 func MarkSuppressed(ctx context.Context, d *db.DB, l Lease) error {
 	return markUnsent(ctx, d, l, "suppressed_at = ?now", pg.Named{})
 }
 
-// kindTables are the tables of the mails of each kind, and their columns that hold Lease.Client.
+// kindTables are the tables of the emails of each kind, and their columns that hold Lease.Client.
 var kindTables = map[db.OutboxKind]struct{ name, client string }{
 	db.RequestedMail: {"mail_requests", "client_id"},
 	db.SimulatedMail: {"phishing_results", "client_id"},
 	db.PartnerMail:   {"partner_mails", "partner_id"},
 }
 
-// markUnsent deletes a leased mail from the outbox and updates its row in the table of its kind with set, an SQL SET
+// markUnsent deletes a leased email from the outbox and updates its row in the table of its kind with set, an SQL SET
 // clause that uses ?now and values, to which markUnsent adds. It returns db.ErrLeaseLost if the lease is lost.
 func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {

@@ -10,16 +10,16 @@ import (
 	"partnerapi/domain"
 )
 
-// MailedAdmin is an admin who gets a mail to a partner.
+// MailedAdmin is an admin who gets an email to a partner.
 type MailedAdmin struct {
 	Partner   domain.PartnerID
 	Admin     domain.AdminID
 	Recipient string // an address
 }
 
-// MailPartners requests mails to the owners and admins of partners, and returns those who get one. An address that
-// already got a mail of the same kind and cause gets none, nor does an archived partner. It takes the same number of statements for any number of
-// mails.
+// MailPartners requests emails to the owners and admins of partners, and returns those who get one. An address that
+// already got an email of the same kind and cause gets none, nor does an archived partner. It takes the same number of
+// statements for any number of emails.
 func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail) ([]MailedAdmin, error) {
 	if len(mails) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 	if err != nil || len(added) == 0 {
 		return nil, err
 	}
-	partners = nil // now one for each mail
+	partners = nil // now one for each email
 	ids, mailed := make([]domain.MessageID, len(added)), make([]MailedAdmin, len(added))
 	for i, a := range added {
 		partners, ids[i], mailed[i] = append(partners, a.Partner), a.ID, a.MailedAdmin
@@ -63,7 +63,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 		pg.Named{"partnerMail": db.PartnerMail, "now": c.Now(), "partners": partners, "ids": pg.IDs(ids)}))
 }
 
-// NoticeMail is the data that a mail to a partner is rendered from.
+// NoticeMail is the data that an email to a partner is rendered from.
 type NoticeMail struct {
 	Recipient   string
 	PartnerName string
@@ -76,8 +76,8 @@ type NoticeMail struct {
 	SwitchedOff bool
 }
 
-// ReadNotice reads a leased mail to a partner; l.Client is the partner's id. Unwanted is set if the partner is
-// archived or the recipient is no admin any more, and SwitchedOff if the partner has switched the mail's kind off.
+// ReadNotice reads a leased email to a partner; l.Client is the partner's id. Unwanted is set if the partner is
+// archived or the recipient is no admin any more, and SwitchedOff if the partner has switched the email's kind off.
 func ReadNotice(ctx context.Context, d *db.DB, l Lease) (m NoticeMail, err error) {
 	row, err := pg.Find[struct {
 		NoticeMail

@@ -43,15 +43,15 @@ func readCompletion(ctx context.Context, d *db.DB, round int, m *domain.Mail) (d
 	return domain.DateOf(rows[0]), nil
 }
 
-// simulatedMailRow is the row of a simulated mail for the reminder about it.
+// simulatedMailRow is the row of a simulated email for the reminder about it.
 type simulatedMailRow struct {
 	FromEmail, Subject string
 	SentAt             time.Time
 	Indicators         []domain.Indicator
 }
 
-// simulatedMail reads a simulated mail as it was sent. Without its record in sent_emails, sender and subject are empty:
-// the template has only placeholders for them.
+// simulatedMail reads a simulated email as it was sent. Without its record in sent_emails, sender and subject are
+// empty: the template has only placeholders for them.
 func simulatedMail(
 	ctx context.Context, d *db.DB, client domain.ClientID, id domain.ResultID,
 ) (domain.SimulatedMail, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // MailTurns is the position from which the next claim of a process continues: after the client that was served last,
-// for urgent mails and for the others. The zero value begins with the first client. It is not safe for concurrent use.
+// for urgent emails and for the others. The zero value begins with the first client. It is not safe for concurrent use.
 type MailTurns struct{ urgent, other domain.ClientID }
 
 // NewMailTurns returns a position at a random id, so that processes begin with different clients.
@@ -21,17 +21,17 @@ func NewMailTurns() *MailTurns {
 	return &MailTurns{at, at}
 }
 
-// turnSteps is the number of clients that a claim of n mails may read in addition to n, before it searches for the
-// mails that have waited longest.
+// turnSteps is the number of clients that a claim of n emails may read in addition to n, before it searches for the
+// emails that have waited longest.
 const turnSteps = 32
 
-// mailTurn is a client that a claim read, for mails of an urgency.
+// mailTurn is a client that a claim read, for emails of an urgency.
 type mailTurn struct {
 	Urgency int
 	Client  domain.ClientID `bun:"client_id"`
-	// Due reports whether mails of the client are due.
+	// Due reports whether emails of the client are due.
 	Due bool
-	// Step is the number of clients read up to this one, or 0 if the client was found by the age of its mails.
+	// Step is the number of clients read up to this one, or 0 if the client was found by the age of its emails.
 	Step int
 }
 
@@ -39,8 +39,8 @@ type mailTurn struct {
 func (t mailTurn) key() mailTurn { return mailTurn{Urgency: t.Urgency, Client: t.Client} }
 
 // nextTurns reads, for each urgency, the next clients after turns, each with one search of an index, until n clients
-// have due mails or all were read. If it reads n+turnSteps clients before that, because many mails are due later or
-// leased, it adds the clients of the n mails that have waited longest. It returns the clients with due mails, and the
+// have due emails or all were read. If it reads n+turnSteps clients before that, because many emails are due later or
+// leased, it adds the clients of the n emails that have waited longest. It returns the clients with due emails, and the
 // last one read.
 func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.Time) ([]mailTurn, error) {
 	return pg.All[mailTurn](ctx, d, "look for clients with mails", pg.SQL(`
@@ -70,8 +70,8 @@ func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.
 	}))
 }
 
-// advance moves the position past the clients visited. If the claim was full (n mails), it stops for each urgency
-// before the first client with due mails that got none.
+// advance moves the position past the clients visited. If the claim was full (n emails), it stops for each urgency
+// before the first client with due emails that got none.
 func (t *MailTurns) advance(visited []mailTurn, claimed []claimedMail, n int) {
 	served := map[mailTurn]bool{}
 	for _, c := range claimed {

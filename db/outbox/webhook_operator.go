@@ -39,8 +39,8 @@ func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]Lis
 }
 
 // SetWebhookStatus sets the status of a subscription of any partner, by UpdateWebhook, and returns the status before.
-// If the status does not change it does nothing. It returns NotFound if there is no such subscription, and Conflict if its
-// key has ended.
+// If the status does not change it does nothing. It returns NotFound if there is no such subscription, and Conflict if
+// its key has ended.
 func SetWebhookStatus(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
 ) (before domain.WebhookStatus, err error) {
@@ -71,7 +71,7 @@ func SetWebhookStatus(
 // DueDelivery is a delivery in a list for an operator.
 type DueDelivery struct {
 	domain.Delivery
-	// DueAt is the time of the next try; nil if the delivery does not wait for one.
+	// DueAt is the time of the next attempt; nil if the delivery does not wait for one.
 	DueAt *time.Time
 }
 

@@ -88,7 +88,7 @@ func readable(c *pgconn.Config) bool {
 		!notInName.MatchString(c.User) && !notInName.MatchString(c.Database)
 }
 
-// withoutAddress returns a parse error that quotes no part of the address: a reason is left out if it has quotes, or
+// withoutAddress returns a parse error that quotes no part of the address: a reason is omitted if it has quotes, or
 // what separates the parts of an address.
 func withoutAddress(err error) error {
 	parseErr, ok := errors.AsType[*pgconn.ParseConfigError](err)

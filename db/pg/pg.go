@@ -27,7 +27,7 @@ const DefaultConns = 20
 // share. They are for advisory locks, readiness and figures.
 const ReservedConns = 5
 
-// Listeners is the maximum number of connections of a process outside of the pool, each for a Listen: for mails,
+// Listeners is the maximum number of connections of a process outside of the pool, each for a Listen: for emails,
 // reports, the numbers of the registry, and the retirement of version 1.
 const Listeners = 4
 
@@ -252,8 +252,8 @@ func (d *DB) Now() time.Time { return d.clock.Now() }
 func (d *DB) Elapsed() time.Duration { return d.clock.Elapsed() }
 
 // SinceLeap returns the time that has elapsed since this process saw the clock of Now set forward by more than
-// domain.LeapForward, or domain.NoLeap if it has not. Work that the clock alone causes, and that nothing can undo, waits
-// for some of it.
+// domain.LeapForward, or domain.NoLeap if it has not. Work that the clock alone causes, and that nothing can undo,
+// waits for some of it.
 func (d *DB) SinceLeap() time.Duration { return d.steps.SinceLeap(d.Elapsed()) }
 
 // SinceJump is SinceLeap for domain.JumpForward. After a jump, leases that processes still work under have ended.

@@ -10,8 +10,8 @@ import (
 )
 
 // wireValue returns a value as it is passed to the driver. Ids and dates are wrapped so that the driver encodes them in
-// binary; otherwise it would first try, and fail, to encode them as other types. For a parameter of another type they
-// are still encoded as text.
+// binary; otherwise it would first attempt, and fail, to encode them as other types. For a parameter of another type
+// they are still encoded as text.
 func wireValue(value any) any {
 	switch v := value.(type) {
 	case domain.Date:

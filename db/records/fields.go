@@ -84,7 +84,8 @@ func set(to, value reflect.Value) {
 	to.Set(value.Convert(to.Type()))
 }
 
-// differs reports whether a column differs from a plain value. Null equals the zero value of a column that is no pointer.
+// differs reports whether a column differs from a plain value. Null equals the zero value of a column that is no
+// pointer.
 func differs(column, value reflect.Value) bool {
 	if !value.IsValid() {
 		return !column.IsZero()
@@ -104,7 +105,7 @@ func (f *field) optional(record reflect.Value) domain.AnyOptional {
 }
 
 // value returns the field's value in an addressable record, a pointer if it may be null. It is the zero Value if the
-// field is left out.
+// field is omitted.
 func (f *field) value(record reflect.Value) reflect.Value {
 	if optional := f.optional(record); !optional.IsZero() {
 		return reflect.ValueOf(optional.Pointer()).Elem()
@@ -113,7 +114,7 @@ func (f *field) value(record reflect.Value) reflect.Value {
 }
 
 // checkFields returns an error if a record lacks a field that a new object requires, or changes a fixed field of an
-// existing object. Of fixed fields, those that are null or left out do not count. before is nil for a new object.
+// existing object. Of fixed fields, those that are null or omitted do not count. before is nil for a new object.
 func checkFields[Record, Row any](fields []field, record *Record, before *Row) error {
 	for i := range fields {
 		f := &fields[i]
@@ -149,8 +150,8 @@ func applyFields[Record, Row any](fields []field, record *Record, row *Row) {
 	}
 }
 
-// recordOf returns the record of a row, with its id, if it has one, and the fields that have a column. NULL columns, and zero ones if
-// the field is omitzero, are left out.
+// recordOf returns the record of a row, with its id, if it has one, and the fields that have a column. NULL columns,
+// and zero ones if the field is omitzero, are omitted.
 func recordOf[Record, Row any](fields []field, row *Row) *Record {
 	record := new(Record)
 	target, source := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()

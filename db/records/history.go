@@ -7,16 +7,16 @@ import (
 	"partnerapi/domain"
 )
 
-// Objects of users that a user and another column identify: rounds of courses, exposures and sent mails.
+// Objects of users that a user and another column identify: rounds of courses, exposures and sent emails.
 
-// historyKey identifies an exposure by its user and breach, or a sent mail by its user and id.
+// historyKey identifies an exposure by its user and breach, or a sent email by its user and id.
 type historyKey struct {
 	user domain.UserID
-	of   any // the name of the breach, or the id of the mail
+	of   any // the name of the breach, or the id of the email
 }
 
-// lockHistory locks the existing rows of the records' users in which a column, of an SQL type, has the key of the record,
-// and keeps them. The LATERAL join makes PostgreSQL search the key for each record; without statistics it would
+// lockHistory locks the existing rows of the records' users in which a column, of an SQL type, has the key of the
+// record, and keeps them. The LATERAL join makes PostgreSQL search the key for each record; without statistics it would
 // otherwise read the whole table.
 func lockHistory[Record, Row, Key any](
 	ctx context.Context, b *batch[Record, Row], column, sqlType string, keyOf func(*Record) (domain.UserID, Key),

@@ -18,7 +18,7 @@ import (
 
 // Records are applied in batches (decisions 10). A batch has records of one kind, no two of the same object, and is
 // applied in a transaction. A record creates its object if that does not exist, and otherwise sets the fields that it
-// gives. A record that changes nothing writes nothing. Creating an object writes no events and sends no mail. Changing
+// gives. A record that changes nothing writes nothing. Creating an object writes no events and sends no email. Changing
 // an object has the same effects as through the API.
 
 // Kind imports and exports records of one kind of objects. Records are pointers to values of
@@ -33,7 +33,7 @@ type Kind interface {
 	// kind. It must not be called in a transaction.
 	Import(ctx context.Context, d *db.DB, batch []any) ([]domain.ImportResult, error)
 	// Export reads the records of all objects or, if partner is not zero, of that partner's, including archived ones,
-	// in the order of their keys or their creation. An import accepts them. Derived data is left out. Export reads by a
+	// in the order of their keys or their creation. An import accepts them. Derived data is omitted. Export reads by a
 	// cursor in the transaction of ctx, and fails without a transaction (Snapshot).
 	Export(ctx context.Context, d *db.DB, partner domain.PartnerID) iter.Seq2[any, error]
 }

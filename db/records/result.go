@@ -14,7 +14,7 @@ import (
 	"partnerapi/domain"
 )
 
-// lateSend bounds how long ago a new mail that was not sent may have been due. A record of an older mail needs an
+// lateSend bounds how long ago a new email that was not sent may have been due. A record of an older email needs an
 // outcome.
 const lateSend = domain.MailCauseLife
 
@@ -28,10 +28,10 @@ type importedResult struct {
 	TemplateLanguage domain.Language `bun:",scanonly"`
 }
 
-// Results is the kind of the results of simulated mails. Their status never goes back, and a report is never undone
-// (decisions 7.2). A new result counts its mail and recomputes its user's score, without an event; if it is scheduled,
-// the mail is sent when it is due. A change of an existing result causes an event. Neither causes one of the service's
-// own mails (decisions 7.11). An export orders results by user, so that an import computes the score of each user once
+// Results is the kind of the results of simulated emails. Their status never goes back, and a report is never undone
+// (decisions 7.2). A new result counts its email and recomputes its user's score, without an event; if it is scheduled,
+// the email is sent when it is due. A change of an existing result causes an event. Neither causes one of the service's
+// own emails (decisions 7.11). An export orders results by user, so that an import computes the score of each user once
 // or twice.
 var Results = declare[results](kind[domain.ResultRecord, importedResult]{
 	object: "phishing_result", partner: ofPartner("r"), order: "r.client_id, r.user_id, r.sent_at, r.id",
@@ -42,7 +42,7 @@ type results struct {
 	templates map[domain.TemplateName]domain.TemplateID // those that records name
 }
 
-// lock locks the mails of existing results in the outbox, the results, and the users of all records, also if their
+// lock locks the emails of existing results in the outbox, the results, and the users of all records, also if their
 // clients are archived. It also looks for the templates that records name.
 func (b *results) lock(ctx context.Context) error {
 	b.NoMail() // they are history
@@ -61,8 +61,8 @@ func (b *results) lock(ctx context.Context) error {
 	return b.findTemplates(ctx)
 }
 
-// lockResults locks the mails of existing results in the outbox and the results, and returns the results. A first query
-// looks whether any exist, because in a first import none do.
+// lockResults locks the emails of existing results in the outbox and the results, and returns the results. A first
+// query looks whether any exist, because in a first import none do.
 func (b *results) lockResults(ctx context.Context) ([]importedResult, error) {
 	ids, err := pg.All[domain.ResultID](ctx, b, "look for results", pg.SQL(
 		"SELECT id FROM phishing_results WHERE id = ANY(?::uuid[])", idsOf(b.list)))
@@ -81,7 +81,7 @@ func (b *results) lockResults(ctx context.Context) ([]importedResult, error) {
 		Apply(pg.Where("r.id = ANY(?::uuid[])", pg.IDs(ids))).OrderExpr("r.id").For("NO KEY UPDATE"))
 }
 
-// findTemplates sets templates. Those that do not exist are left out.
+// findTemplates sets templates. Those that do not exist are omitted.
 func (b *results) findTemplates(ctx context.Context) error {
 	var names, languages []string
 	for _, a := range b.list {
@@ -228,7 +228,7 @@ func checkResult(r *domain.Result, at time.Time) error {
 		case f.at == nil:
 		case f.at.After(latest):
 			return fmt.Errorf("%s is in the future", f.name)
-		case f.at == r.FailedAt: // a failed mail was not sent
+		case f.at == r.FailedAt: // a failed email was not sent
 		case r.SentAt == nil:
 			return fmt.Errorf("%s: the mail was not sent", f.name)
 		case f.at.Before(*r.SentAt):
@@ -244,7 +244,7 @@ func checkResult(r *domain.Result, at time.Time) error {
 // checkProgress returns an error if a record would move the status back or undo a report (decisions 7.2).
 func checkProgress(before, after *domain.Result) error {
 	switch {
-	case before.Status.Beyond(after.Status), // ResultFailed is beyond all others, but only a scheduled mail can fail
+	case before.Status.Beyond(after.Status), // ResultFailed is beyond all others, but only a scheduled email can fail
 		before.Status != after.Status && before.Status != domain.ResultScheduled && after.Status == domain.ResultFailed:
 		return fmt.Errorf("would move the result from %s back to %s", before.Status, after.Status)
 	case before.Reported && !after.Reported:
@@ -254,8 +254,8 @@ func checkProgress(before, after *domain.Result) error {
 }
 
 // follow adds the effects of new and changed results to the change, and counts the uses of templates. Events are
-// only of changed results, of clients that are not archived. It puts the mails of scheduled results into the outbox, and
-// deletes the mails of results that are no longer scheduled.
+// only of changed results, of clients that are not archived. It puts the emails of scheduled results into the outbox,
+// and deletes the emails of results that are no longer scheduled.
 func (b *results) follow(ctx context.Context) error {
 	if len(b.inserts)+len(b.updates) == 0 {
 		return nil
@@ -291,7 +291,7 @@ func (b *results) follow(ctx context.Context) error {
 	return b.CountTemplateUses(ctx, changes)
 }
 
-// queueMails puts the mails of results into the outbox, as not urgent (2), or updates the due times of those that are
+// queueMails puts the emails of results into the outbox, as not urgent (2), or updates the due times of those that are
 // in it already, unless they are leased and so being sent.
 func queueMails(ctx context.Context, c *db.Change, waiting []db.ResultChange) error {
 	if len(waiting) == 0 {

@@ -7,7 +7,7 @@ import (
 	"partnerapi/domain"
 )
 
-// SentEmails is the kind of mails sent to users. An import only stores them. Mails of two users may have the same id,
+// SentEmails is the kind of emails sent to users. An import only stores them. Emails of two users may have the same id,
 // so each record names its user.
 var SentEmails = declare[sentEmails](kind[domain.SentEmailRecord, db.SentEmailRow]{
 	object: "sent_email", partner: ofPartner("e"), order: "e.client_id, e.user_id, e.id",

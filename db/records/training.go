@@ -49,7 +49,7 @@ func (r *importedTraining) key() trainingKey { return trainingKey{r.UserID, r.Co
 
 // Training is the kind of rounds of courses that users were assigned. An import of users and framework assignments
 // makes those that follow from programs and frameworks; a record changes such a round, or adds another. It causes no
-// event and no mail. A round begins once the round before it is completed.
+// event and no email. A round begins once the round before it is completed.
 var Training = declare[training](kind[domain.TrainingRecord, importedTraining]{
 	object: "training_assignment", partner: ofPartner("a"), order: "a.client_id, a.user_id, a.course_id, a.round",
 	columns: "md5(a.user_id || '/' || a.course_id || '/' || a.round)::uuid AS id",

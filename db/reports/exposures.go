@@ -12,12 +12,12 @@ const exposureTally = `count(*) FILTER (WHERE e.first_seen_at >= ?since AND e.fi
 const activeExposures = `exposures AS e JOIN users AS u
 		ON u.client_id = e.client_id AND u.id = e.user_id AND u.client_id = ?client AND u.status = 'active'`
 
-// ExposuresBySeverity counts the exposures of active users by severity. Severities without exposures are left out.
+// ExposuresBySeverity counts the exposures of active users by severity. Severities without exposures are omitted.
 var ExposuresBySeverity = Statement[domain.SeverityExposures]{"count exposures by severity",
 	"SELECT e.severity, " + exposureTally + " FROM " + activeExposures + " GROUP BY e.severity"}
 
 // ExposureMonths counts the exposures of active users that were found, and those that were resolved, by month. Months
-// without either are left out.
+// without either are omitted.
 var ExposureMonths = Statement[domain.ExposureMonth]{"count exposures by month", `
 	SELECT date_trunc('month', w.at)::date AS month, count(*) FILTER (WHERE NOT w.done) AS found,
 		count(*) FILTER (WHERE w.done) AS resolved

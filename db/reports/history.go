@@ -32,7 +32,7 @@ var history = reportedUsers + `
 	) AS e
 	WHERE e.at >= `
 
-// History reads the events of every active user in a period, ordered by user and then by time. Exposures are left out
+// History reads the events of every active user in a period, ordered by user and then by time. Exposures are omitted
 // if the client has no Dark Web Monitoring.
 var History = Statement[domain.HistoryEvent]{"read users' history",
 	"SELECT " + person + ", e.at, e.kind, e.subject, e.version FROM " + history +

@@ -15,7 +15,7 @@ import (
 type ReportLease struct {
 	Client domain.ClientID `bun:"client_id"`
 	Report domain.ReportID `bun:"id"`
-	// Tries is the number of failed tries. If a process dies, its try counts as failed.
+	// Tries is the number of failed attempts. If a process dies, its attempt counts as failed.
 	Tries int
 	// Token identifies the claim.
 	Token uuid.UUID `bun:"lease"`
@@ -35,8 +35,8 @@ var pendingReports = []string{
 }
 
 // ClaimReports leases up to n pending reports that are due for the duration life. Reports that callers requested come
-// before the service's own, and reports that have waited longest come first. An expired lease counts as a failed try. A
-// client has few pending reports (domain.MaxReports), so clients need not take turns.
+// before the service's own, and reports that have waited longest come first. An expired lease counts as a failed
+// attempt. A client has few pending reports (domain.MaxReports), so clients need not take turns.
 func ClaimReports(ctx context.Context, d *db.DB, n int, life time.Duration) (leases []ReportLease, err error) {
 	err = d.Claim(ctx, func(ctx context.Context) error {
 		leases = nil

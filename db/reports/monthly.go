@@ -10,8 +10,8 @@ import (
 
 // QueueMonthlyReports inserts the reports of the last month for the clients that have them mailed, and returns their
 // number. It does so once a month: on the first day or, if no process ran then, up to domain.MailCauseLife later. At
-// other times, and while the clock is not trusted (db.DB.ClockTrusted), it inserts none. The reports do not count towards
-// the limit of a client.
+// other times, and while the clock is not trusted (db.DB.ClockTrusted), it inserts none. The reports do not count
+// towards the limit of a client.
 func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 	now := d.Now()
 	if trusted, err := d.ClockTrusted(ctx, now); err != nil || !trusted {
@@ -50,7 +50,7 @@ func QueueMonthlyReports(ctx context.Context, d *db.DB) (n int, err error) {
 	return n, err
 }
 
-// mailMonthly requests the mails about a report to the client's admins, if it is a monthly one, which has mailed_for.
+// mailMonthly requests the emails about a report to the client's admins, if it is a monthly one, which has mailed_for.
 func mailMonthly(ctx context.Context, c *db.Change, client domain.ClientID, report domain.ReportID) error {
 	admins, err := pg.All[domain.AdminID](ctx, c, "list the admins for a monthly report", pg.SQL(`
 		SELECT a.id FROM admins AS a JOIN reports AS r USING (client_id)

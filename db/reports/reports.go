@@ -13,8 +13,8 @@ import (
 )
 
 // FinishReport marks a pending report as ready or failed, and returns the new status, which is failed if the client was
-// archived. If as is failed, it counts as a failed try. If the report is ready, FinishReport records the event and
-// requests the mails of a monthly report. It returns db.ErrLeaseLost if the lease is no longer held, or if the report
+// archived. If as is failed, it counts as a failed attempt. If the report is ready, FinishReport records the event and
+// requests the emails of a monthly report. It returns db.ErrLeaseLost if the lease is no longer held, or if the report
 // is marked already or was deleted. A lease without a token is for a report that is not claimed.
 func FinishReport(
 	ctx context.Context, d *db.DB, l ReportLease, as domain.ReportStatus,

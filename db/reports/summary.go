@@ -40,7 +40,7 @@ func RefreshPeers(ctx context.Context, t *db.Tenant) error {
 }
 
 // healthSQL selects the health of the clients, alias c, that match the condition ?which. The figures are the same as in
-// reads of these clients; mails are counted from the day ?from to the day ?to, and counts of policies must be valid
+// reads of these clients; emails are counted from the day ?from to the day ?to, and counts of policies must be valid
 // ?now.
 const healthSQL = `
 	SELECT c.average_score::float8 AS average_score, 100.0 * c.high_risk_users / nullif(c.users_active, 0) AS high_risk,

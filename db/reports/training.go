@@ -44,7 +44,7 @@ var CourseProgress = Statement[domain.CourseProgress]{"count training by course"
 	GROUP BY c.id ORDER BY c.title COLLATE "C", c.id`}
 
 // TrainingMonths counts the courses that were assigned to active users, and those that they completed, by month. Months
-// without either are left out.
+// without either are omitted.
 var TrainingMonths = Statement[domain.TrainingMonth]{"count training by month", `
 	SELECT date_trunc('month', e.at)::date AS month, count(*) FILTER (WHERE NOT e.done) AS assigned,
 		count(*) FILTER (WHERE e.done) AS completed
@@ -84,15 +84,15 @@ var (
 	TrainingByDepartment = teams("department", domain.SortKey)
 )
 
-// teamStatement is a Statement with a row for each spelling of a team's name, as it is stored. keyOf returns the key of a
-// name.
+// teamStatement is a Statement with a row for each spelling of a team's name, as it is stored. keyOf returns the key of
+// a name.
 type teamStatement struct {
 	Statement[domain.TeamTraining]
 	keyOf func(string) string
 }
 
-// All returns a row for each team, with the spelling of the name that most of its users have, without white space around
-// it; if several have as many, the first in byte order. Users with a blank name are in no team.
+// All returns a row for each team, with the spelling of the name that most of its users have, without white space
+// around it; if several have as many, the first in byte order. Users with a blank name are in no team.
 func (s teamStatement) All(ctx context.Context, t *db.Tenant, p domain.ReportPeriod) ([]domain.TeamTraining, error) {
 	stored, err := s.Statement.All(ctx, t, p)
 	if err != nil {

@@ -31,7 +31,7 @@ type catalogue struct {
 	breaches  []db.BreachRow
 }
 
-// template is one of the service's own templates, with the fields that results and sent mails need.
+// template is one of the service's own templates, with the fields that results and sent emails need.
 type template struct {
 	id            domain.TemplateID
 	from, subject string

@@ -149,7 +149,7 @@ func (g *generator) newDemoClients(partner domain.PartnerID, list []demoClient) 
 }
 
 // addStandardData adds the data of an ordinary client: an admin and sometimes a framework if it has active users, a
-// collection and a policy if it has more than ten, and the history and mails of its users.
+// collection and a policy if it has more than ten, and the history and emails of its users.
 func (g *generator) addStandardData(c *client) {
 	everybody := c.active(anyUser)
 	if len(everybody) > 10 {

@@ -7,10 +7,11 @@ import (
 	"partnerapi/domain"
 )
 
-// serviceSender is the sender of all mails that are not simulated.
+// serviceSender is the sender of all emails that are not simulated.
 const serviceSender = "training@awareness.example"
 
-// subjects are the subjects of the service's mails, by message type. A simulated mail has the subject of its template.
+// subjects are the subjects of the service's emails, by message type. A simulated email has the subject of its
+// template.
 var subjects = map[domain.MessageType]string{
 	"training-invite": "New training for you",
 	"phish-reminder":  "What to look for next time",
@@ -21,14 +22,14 @@ var subjects = map[domain.MessageType]string{
 	"admin-invite":    "You are invited to the dashboard",
 }
 
-// recordEmails adds the mails that the service sent to users of a client: about their training and simulations, a
+// recordEmails adds the emails that the service sent to users of a client: about their training and simulations, a
 // welcome to users created by hand, and monthly reports to executives.
 func (g *generator) recordEmails(c *client, users []*user) {
 	for _, u := range users {
 		var invited time.Time
 		for i := range u.training {
 			a := &u.training[i]
-			if !a.AssignedAt.Equal(invited) { // one mail for courses assigned at the same time
+			if !a.AssignedAt.Equal(invited) { // one email for courses assigned at the same time
 				g.recordEmail(c, u, "training-invite", a.AssignedAt)
 				invited = a.AssignedAt
 			}
@@ -48,7 +49,7 @@ func (g *generator) recordEmails(c *client, users []*user) {
 	}
 }
 
-// recordSimulation adds a simulated mail, if it was sent. If the user fell for it, it also adds the reminder two days
+// recordSimulation adds a simulated email, if it was sent. If the user fell for it, it also adds the reminder two days
 // later, unless that is today or later.
 func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
 	if m.SentAt == nil {
@@ -62,7 +63,7 @@ func (g *generator) recordSimulation(c *client, u *user, m *simulation) {
 	}
 }
 
-// recordMonthlyReports adds the mails of monthly reports to a user, on the first day of each of the last six months.
+// recordMonthlyReports adds the emails of monthly reports to a user, on the first day of each of the last six months.
 func (g *generator) recordMonthlyReports(c *client, u *user) {
 	today := g.today.Time()
 	first := time.Date(today.Year(), today.Month(), 1, 6, 0, 0, 0, time.UTC)
@@ -73,12 +74,12 @@ func (g *generator) recordMonthlyReports(c *client, u *user) {
 	}
 }
 
-// sendMethods are the methods by which mails reach the users of a client, by its directory.
+// sendMethods are the methods by which emails reach the users of a client, by its directory.
 var sendMethods = map[domain.Directory]domain.SendMethod{
 	domain.Microsoft: domain.ByMicrosoft, domain.Google: domain.ByGmail, "": domain.BySMTP,
 }
 
-// recordEmail adds a mail that was sent to a user at a time.
+// recordEmail adds an email that was sent to a user at a time.
 func (g *generator) recordEmail(c *client, u *user, kind domain.MessageType, at time.Time) {
 	u.sent = append(u.sent, db.SentEmailRow{ClientID: u.Client, SentEmail: domain.SentEmail{
 		User: u.ID, ID: newID[domain.MessageKind](g.random, at), SentAt: at, From: serviceSender,

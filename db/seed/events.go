@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// writeShowcaseEvents queues the scheduled mails of the first client, and writes its sync runs, events that wait to be
+// writeShowcaseEvents queues the scheduled emails of the first client, and writes its sync runs, events that wait to be
 // published, and a subscription with a past delivery. The subscription is paused so that the demonstration sends
 // nothing. The ids are of a random stream of their own, so that adding these objects did not change the ids of others.
 func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {

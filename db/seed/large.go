@@ -18,7 +18,7 @@ import (
 const LargePartner = "Seed Partner"
 
 // Size is the amount of data that Large adds. Users is the number of users of all clients together. With Mails it also
-// adds the mails sent to the users, some 18 for each; the other data do not depend on it.
+// adds the emails sent to the users, some 18 for each; the other data do not depend on it.
 type Size struct {
 	Clients, Users int
 	Mails          bool
@@ -219,12 +219,12 @@ var (
 type largeClient struct {
 	*client
 	g     *generator
-	mails *generator // nil if no mails are added
+	mails *generator // nil if no emails are added
 }
 
 // client generates the i-th client of a run, with a number of users without history and, if more than four are active,
 // a collection and a policy. The clients were created at even intervals, from oldestClient to about youngestClient days
-// ago. Random values for mails are of a stream of their own, so that the other data are the same without mails.
+// ago. Random values for emails are of a stream of their own, so that the other data are the same without emails.
 func (r *largeRun) client(i, users int) *largeClient {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}

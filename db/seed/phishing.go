@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// addSimulations adds simulated mails sent to a user. every is the average number of days between two mails. An
+// addSimulations adds simulated emails sent to a user. every is the average number of days between two emails. An
 // inactive user got none in the last 60 days.
 func (g *generator) addSimulations(u *user, b behaviour, every int) {
 	end := g.today
@@ -21,7 +21,7 @@ func (g *generator) addSimulations(u *user, b behaviour, every int) {
 	}
 }
 
-// outcome is the actions of a user on a simulated mail. automated is the reason if a mail scanner acted, or empty.
+// outcome is the actions of a user on a simulated email. automated is the reason if a mail scanner acted, or empty.
 type outcome struct {
 	opened, attachment, clicked, credentials, reported bool
 	automated                                          domain.AutomatedReason
@@ -30,7 +30,7 @@ type outcome struct {
 // scannerReasons are the reasons by which a mail scanner is detected.
 var scannerReasons = []domain.AutomatedReason{domain.ByHead, domain.ByNetwork, domain.ByHaste}
 
-// outcome returns a random outcome of a mail to a user with a behaviour.
+// outcome returns a random outcome of an email to a user with a behaviour.
 func (g *generator) outcome(b behaviour) (r outcome) {
 	if g.chance(0.02) {
 		return outcome{automated: oneOf(g.random, scannerReasons)}
@@ -45,7 +45,7 @@ func (g *generator) outcome(b behaviour) (r outcome) {
 	return r
 }
 
-// sentSimulation creates a mail that was sent to a user at a time. The times of its outcome follow within hours, each
+// sentSimulation creates an email that was sent to a user at a time. The times of its outcome follow within hours, each
 // after the one before.
 func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation {
 	m := g.scheduledSimulation(u, at)
@@ -69,7 +69,7 @@ func (g *generator) sentSimulation(u *user, at time.Time, r outcome) simulation 
 	return m
 }
 
-// status returns the status of a mail with the outcome.
+// status returns the status of an email with the outcome.
 func (r outcome) status() domain.ResultStatus {
 	switch {
 	case r.credentials:
@@ -85,7 +85,7 @@ func (r outcome) status() domain.ResultStatus {
 	}
 }
 
-// scheduledSimulation creates a mail to a user that is to be sent at a time. It was created an hour before or, if the
+// scheduledSimulation creates an email to a user that is to be sent at a time. It was created an hour before or, if the
 // time is after today, an hour before today.
 func (g *generator) scheduledSimulation(u *user, at time.Time) simulation {
 	created := at
@@ -100,7 +100,7 @@ func (g *generator) scheduledSimulation(u *user, at time.Time) simulation {
 	}}}
 }
 
-// suspiciousEmails are real mails that users report, with their classifications.
+// suspiciousEmails are real emails that users report, with their classifications.
 var suspiciousEmails = []struct {
 	subject, sender string
 	class           domain.EmailClass
@@ -113,7 +113,7 @@ var suspiciousEmails = []struct {
 	{"Voicemail from unknown number", "voice@call-notice.example", domain.ClassPending, ""},
 }
 
-// addReportedEmails adds random reports of real mails by a user.
+// addReportedEmails adds random reports of real emails by a user.
 func (g *generator) addReportedEmails(u *user, b behaviour) {
 	for g.chance(b.alert * 0.3) {
 		g.addReportedEmail(u, g.between(0, len(suspiciousEmails)-1), g.between(1, 500))

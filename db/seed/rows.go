@@ -71,7 +71,7 @@ type assignment struct {
 	Superseded   bool
 }
 
-// simulation is a simulated mail with its template.
+// simulation is a simulated email with its template.
 type simulation struct {
 	db.ResultRow
 	template *template

@@ -31,7 +31,7 @@ func inTx(ctx context.Context, d *db.DB, fill func(context.Context) error) error
 	})
 }
 
-// addCounts counts the seeded mails by day and by template.
+// addCounts counts the seeded emails by day and by template.
 func addCounts(ctx context.Context, d *db.DB) error {
 	return doctor.AddCounts(ctx, d, "phishing by day", "uses of templates")
 }

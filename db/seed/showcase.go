@@ -128,8 +128,8 @@ func (g *generator) addShowcaseTraining(c *client) {
 	}
 }
 
-// addShowcasePhishing adds simulated mails of the last weeks in every status, including reported, automated, scheduled
-// and failed ones, and reports of real mails with every classification.
+// addShowcasePhishing adds simulated emails of the last weeks in every status, including reported, automated, scheduled
+// and failed ones, and reports of real emails with every classification.
 func (g *generator) addShowcasePhishing(c *client) {
 	users := c.active(anyUser)
 	for i, r := range []outcome{
@@ -207,7 +207,7 @@ func (g *generator) addShowcaseAdmins(c *client) {
 	g.addInvite(c, "former.helpdesk", domain.FullRole, 300, true)
 }
 
-// recordShowcaseEmails adds mails of most types to the first user, recent and old ones.
+// recordShowcaseEmails adds emails of most types to the first user, recent and old ones.
 func (g *generator) recordShowcaseEmails(c *client) {
 	u := c.users[0]
 	for i, kind := range []domain.MessageType{"training-invite", "phishing", "phish-reminder", "certificate",

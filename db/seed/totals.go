@@ -11,12 +11,12 @@ import (
 // figures are the sums from which the summary of a client is computed, in addition to the counters of its own row.
 type figures struct {
 	scores               int   // the sum of the scores of active users
-	days90, days365, all mails // the mails sent in the last 90 and 365 days, and all
+	days90, days365, all mails // the emails sent in the last 90 and 365 days, and all
 	// joined[n] is the number of active users who were created n days ago; the last element includes all older ones.
 	joined [historyDays]int
 }
 
-// mails are numbers of simulated mails.
+// emails are numbers of simulated emails.
 type mails struct{ sent, clicked, reported int }
 
 // count computes the totals of users, and adds them to the counters of the client and to the sums for its summary. Each
@@ -39,17 +39,17 @@ func (c *client) count(users []*user, today domain.Date) {
 	}
 }
 
-// countMails adds simulated mails to the sums of their periods.
+// countMails adds simulated emails to the sums of their periods.
 func (c *client) countMails(simulations []simulation, today domain.Date) {
 	for i := range simulations {
 		s := &simulations[i]
-		c.all.count(s, 1<<20, today) // more days than a mail can be old
+		c.all.count(s, 1<<20, today) // more days than an email can be old
 		c.days365.count(s, 365, today)
 		c.days90.count(s, 90, today)
 	}
 }
 
-// count adds a mail if it was sent within the last days, including today.
+// count adds an email if it was sent within the last days, including today.
 func (m *mails) count(s *simulation, days int, today domain.Date) {
 	if s.sentWithin(days, today) {
 		m.sent++
@@ -87,7 +87,7 @@ func countIf(n *int, condition bool) {
 	}
 }
 
-// sentWithin reports whether the mail was sent within the last days, including today.
+// sentWithin reports whether the email was sent within the last days, including today.
 func (s *simulation) sentWithin(days int, today domain.Date) bool {
 	return s.SentAt != nil && domain.DateOf(*s.SentAt).DaysUntil(today) < days
 }
@@ -111,7 +111,7 @@ func (u *user) computeTotals(today domain.Date) {
 	}
 }
 
-// countSimulations counts the user's simulated mails, ever and in 365 days, adds the signals, and raises UpdatedAt.
+// countSimulations counts the user's simulated emails, ever and in 365 days, adds the signals, and raises UpdatedAt.
 func (u *user) countSimulations(s *domain.RiskSignals, today domain.Date) {
 	for i := range u.simulations {
 		mail := &u.simulations[i]
@@ -168,7 +168,7 @@ func (a *assignment) compareDue(b *assignment) int {
 		slices.Compare(a.CourseID[:], b.CourseID[:]))
 }
 
-// countReports adds the signals of the user's reports of real mails, and raises UpdatedAt.
+// countReports adds the signals of the user's reports of real emails, and raises UpdatedAt.
 func (u *user) countReports(s *domain.RiskSignals) {
 	for i := range u.reported {
 		mail := &u.reported[i]

@@ -5,7 +5,7 @@ import (
 )
 
 // addUsers adds users, without history, to a client that has none and is at least two days old. The first user is
-// active, and is the manager of each other with a chance of 60 %. A user is as old as the client with a chance of 55 %.
+// active, and is the manager of each other with a chance of 60%. A user is as old as the client with a chance of 55%.
 func (g *generator) addUsers(c *client, language domain.Language, users int) {
 	emails := &emailAllocator{domain: c.domain, taken: make(map[string]int, users)}
 	created := domain.DateOf(c.CreatedAt)

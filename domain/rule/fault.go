@@ -9,7 +9,7 @@ import (
 // maxFaults is the maximum number of faults in Faults.
 const maxFaults = 100
 
-// maxPath is the length to which the path of a field is cut, in bytes: callers choose the names of unknown members.
+// maxPath is the length to which the path of a field is cut, in bytes: callers choose the names of unknown fields.
 const maxPath = 500
 
 // Whole is the field of a fault that concerns the whole input.

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// maxAnswer bounds an answer, in bytes.
+	// maxAnswer bounds a response, in bytes.
 	maxAnswer = 32 << 20
-	// answerWithin bounds the time of a request and its answer.
+	// answerWithin bounds the time of a request and its response.
 	answerWithin = 30 * time.Second
 	// maxFailures is the number of failures after which a request is not sent again.
 	maxFailures = 5
@@ -48,7 +48,7 @@ type session struct {
 	tokenClient *http.Client
 	// tokenError returns the error for a refused request for a token.
 	tokenError func(code, description string) error
-	// requestError returns the error for an answer that is neither a success nor temporary.
+	// requestError returns the error for a response that is neither a success nor temporary.
 	requestError func(answer) error
 	secret       string // is removed from quoted messages; empty for none
 
@@ -131,9 +131,10 @@ func (s *session) sendWithRetries(ctx context.Context, send func(context.Context
 	}
 }
 
-// call sends a request with a token, with retries: a POST, or a GET if body is nil. It decodes the answer, and returns
-// it if check accepts it; check may return a retryable error too. An answer that cannot be decoded is malformed; what
-// names it in the error. A refused token is renewed once. For other statuses than 2xx it returns requestError's error.
+// call sends a request with a token, with retries: a POST, or a GET if body is nil. It decodes the response, and
+// returns it if check accepts it; check may return a retryable error too. A response that cannot be decoded is
+// malformed; what names it in the error. A refused token is renewed once. For other statuses than 2xx it returns
+// requestError's error.
 func call[T any](
 	ctx context.Context, s *session, address string, header http.Header, body []byte, what string, check func(T) error,
 ) (decoded T, err error) {
@@ -269,7 +270,7 @@ func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
 }
 
 // authorize returns the current token while it is valid, or else requests a new one. The error is the transport's if it
-// has one, tokenError's if the request was refused, and else a malformedError: the answer is no token.
+// has one, tokenError's if the request was refused, and else a malformedError: the response is no token.
 func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()

@@ -102,9 +102,9 @@ type batchAnswer struct {
 	Body    json.RawMessage   `json:"body"`
 }
 
-// readManagers sets the managers of a batch of accounts. An account whose manager is not found keeps the ID that it has:
-// the manager may be deleted, and be restored later, which is not a change of the account. It sends a request again, in a smaller batch, if it
-// was throttled, failed or not answered. It returns the first permanent error.
+// readManagers sets the managers of a batch of accounts. An account whose manager is not found keeps the ID that it
+// has: the manager may be deleted, and be restored later, which is not a change of the account. It sends a request
+// again, in a smaller batch, if it was throttled, failed or not answered. It returns the first permanent error.
 func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.DirectoryAccount) error {
 	return m.sendWithRetries(ctx, func(ctx context.Context) error {
 		answers, err := m.sendBatch(ctx, accounts)
@@ -154,8 +154,8 @@ func mergeRetries(previous, err error) (retryErr, permanent error) {
 	return next, nil
 }
 
-// sendBatch requests the managers of accounts in one batch. The id of a request, and of its answer, is the index of the
-// account. The answers may be in any order, and some may be missing.
+// sendBatch requests the managers of accounts in one batch. The id of a request, and of its response, is the index of
+// the account. The responses may be in any order, and some may be missing.
 func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryAccount) ([]batchAnswer, error) {
 	type request struct {
 		ID     string `json:"id"`
@@ -185,9 +185,9 @@ func (m *microsoft) sendBatch(ctx context.Context, accounts []*domain.DirectoryA
 	return answer.Responses, err
 }
 
-// manager returns the ID and the email address of the manager in an answer. The ID is empty if there is no manager, and
-// the address if there is none or the manager has none. The error is retryable if the request was throttled,
-// unauthorized or failed, or the answer is malformed, and otherwise that of requestError.
+// manager returns the ID and the email address of the manager in a response. The ID is empty if there is no manager,
+// and the address if there is none or the manager has none. The error is retryable if the request was throttled,
+// unauthorized or failed, or the response is malformed, and otherwise that of requestError.
 func (m *microsoft) manager(a batchAnswer) (id, email string, err error) {
 	switch {
 	case a.Status == http.StatusNotFound:

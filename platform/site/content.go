@@ -131,7 +131,7 @@ func (c *content) body(
 	}
 }
 
-// serve writes the content with a status. If the status is 200, it sets the ETag, and answers 304 if the caller has it.
+// serve writes the content with a status. If the status is 200, it sets the ETag, and returns 304 if the caller has it.
 func (c *content) serve(w http.ResponseWriter, r *http.Request, status int, state servedState, v values) {
 	etag, encode := c.body(r, state, v)
 	headers := w.Header()

@@ -18,13 +18,13 @@ import (
 	"partnerapi/domain"
 )
 
-// Documents serves texts that contain the service's address. A document is compressed once, in pieces between the places
-// of the address, so that callers who invent addresses cause no compression.
+// Documents serves texts that contain the service's address. A document is compressed once, in pieces between the
+// places of the address, so that callers who invent addresses cause no compression.
 type Documents struct {
 	// PublicURL is the public address of the service, without a trailing slash. If it is empty, documents contain the
 	// address of the request's Host, or Address if the Host is invalid.
 	PublicURL, Address string
-	// SupportURL is the web or mail address where partners get help; empty for none.
+	// SupportURL is the web or email address where partners get help; empty for none.
 	SupportURL string
 	// Clock is the clock; nil is the machine's.
 	Clock domain.Clock
@@ -221,8 +221,8 @@ type servedState struct {
 	header *brandedHeader
 }
 
-// Notice is what the service tells its readers: a text at the top of the start page, of /docs, of a reference and of some
-// guides, and entries of the changelog.
+// Notice is what the service tells its readers: a text at the top of the start page, of /docs, of a reference and of
+// some guides, and entries of the changelog.
 type Notice struct {
 	// Reference and Guides are the names of the pages that show it.
 	Reference string

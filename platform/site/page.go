@@ -132,7 +132,7 @@ func (b *builder) render(kind string, p page, data any) (*content, error) {
 	return made, nil
 }
 
-// fixedPages are the pages that every site has, by their template. The page for operators is left out without guides
+// fixedPages are the pages that every site has, by their template. The page for operators is omitted without guides
 // for them.
 var fixedPages = map[string]page{
 	"home": {Path: "/", Title: domain.ServiceName, About: "The partner API of a security awareness training service."},

@@ -24,9 +24,9 @@ type entry struct {
 	more   int     // the number of other operations with the parameter or field
 }
 
-// addSearchIndex adds the index of the search, all entries as JSON, and sets b.Assets.Index to its path. It contains the
-// sections of guides, the changes, and the operations with their parameters and fields. is left out if a part of the guide has one with its id. Sections weigh less
-// than guides; a guide with parts, and its parts, less than both.
+// addSearchIndex adds the index of the search, all entries as JSON, and sets b.Assets.Index to its path. It contains
+// the sections of guides, the changes, and the operations with their parameters and fields. is omitted if a part of the
+// guide has one with its id. Sections weigh less than guides; a guide with parts, and its parts, less than both.
 func (b *builder) addSearchIndex() error {
 	var list []*entry
 	inParts := map[string]bool{} // the names of guides with parts, and name#id of the parts' sections

@@ -20,7 +20,7 @@ const (
 	slowTries = 200
 	// slowAfter is the duration from which an attempt, and so its subscription, is slow.
 	slowAfter = time.Second
-	// firstPlaces is the number of places of a subscription before its first answer, and slowPlaces after a slow
+	// firstPlaces is the number of places of a subscription before its first response, and slowPlaces after a slow
 	// success. Each quick success doubles the number, up to domain.MaxConcurrentTries; a failure reduces it to 1.
 	firstPlaces, slowPlaces = 2, 2
 	// mostTries is the maximum number of attempts in progress (see places).
@@ -74,7 +74,7 @@ type claimant struct {
 	room int
 }
 
-// choose returns how many deliveries to claim of each of the due subscriptions; those without a place are left out. In
+// choose returns how many deliveries to claim of each of the due subscriptions; those without a place are omitted. In
 // each pool subscriptions take turns: each gets its first place before any gets its second, in the order of their last
 // claims, oldest first.
 func (p *places) choose(due []outbox.DueWebhook) []outbox.Places {

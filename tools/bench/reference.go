@@ -18,7 +18,7 @@ import (
 	"partnerapi/domain"
 )
 
-// reference is what a developer would write by hand, who wants the same answers
+// reference is what a developer would write by hand, who wants the same responses
 // and nothing else: bare Gin, a pool of pgx, and encoding/json. It checks no
 // key, counts nothing and logs nothing.
 type reference struct {
@@ -120,7 +120,7 @@ func (r *reference) client(c *gin.Context) {
 	}
 }
 
-// page is the answer of a list.
+// page is the response of a list.
 type page[T any] struct {
 	Data []T `json:"data"`
 	Page struct {
@@ -226,7 +226,7 @@ const usersQuery = `
 	LEFT JOIN courses AS c ON c.id = u.next_course_id
 	WHERE u.client_id = $1 ORDER BY u.created_at, u.id LIMIT $3`
 
-// users is the first page of a client's users, by creation.
+// users is the first page of a client's users, in order of creation.
 func (r *reference) users(c *gin.Context) {
 	client, err := domain.ParseID[domain.ClientKind](c.Param("client_id"))
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command program is a small integration with the client that oapi-codegen generates: it
 // reads the clients page by page, makes one with a user, sends the user a simulated
-// phishing mail, receives an event and verifies its signature, and fetches a report.
+// phishing email, receives an event and verifies its signature, and fetches a report.
 // Command demonstration runs it.
 package main
 
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// refusing sends requests, and makes an error of each answer that is none of success.
+// refusing sends requests, and makes an error of each response that is none of success.
 type refusing struct{}
 
 // Do is the client's transport.

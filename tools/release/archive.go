@@ -81,13 +81,13 @@ func (r *release) writeArchive(w io.Writer, t target) error {
 	return zipped.Close()
 }
 
-// licensesFile has the licences of others' code.
+// licensesFile has the licenses of others' code.
 const licensesFile = "THIRD-PARTY-LICENSES.txt"
 
 // readme is the README of what is given out. The one of the sources is about building and testing them.
 const readme = "tools/release/README.md"
 
-// documents returns what is given out beside the program: what one reads, the files of deploy, and the licences.
+// documents returns what is given out beside the program: what one reads, the files of deploy, and the licenses.
 func (r *release) documents() ([]entry, error) {
 	files, err := r.entries(func(name string) string {
 		switch {

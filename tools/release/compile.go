@@ -37,7 +37,7 @@ const profile = "tools/release/cpu.pgo"
 
 // goTool returns a command of the Go tool for a target. Of the caller's environment, nothing
 // that changes what is compiled is kept. The tags are the Makefile's. The tool's own note
-// of the working copy is left out: it would differ where a copy has no tags.
+// of the working copy is omitted: it would differ where a copy has no tags.
 func (s source) goTool(ctx context.Context, t target, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = s.root

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the user of the image, as in the Dockerfile.
+// no one is the user of the image, as in the Dockerfile.
 const nobody = 65532
 
 // writeImage writes the image of the targets on Linux, as a layout of OCI in a tar file.

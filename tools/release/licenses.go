@@ -12,20 +12,20 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// fitting are the licences, by their names of SPDX, under which code can be part of a program that is given out
+// fitting are the licenses, by their names of SPDX, under which code can be part of a program that is given out
 // under Apache-2.0. Modules under MPL-2.0 are used as they are, and name the place of their sources by their path.
 var fitting = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "Zlib"}
 
-// excused are further licences of modules, each with its reason.
+// excused are further licenses of modules, each with its reason.
 var excused = map[[2]string]string{
 	{"github.com/alecthomas/chroma/v2", "OFL-1.1"}:          "of a font, which programs may be bundled with",
 	{"github.com/modelcontextprotocol/go-sdk", "CC-BY-4.0"}: "of documents, none of which is in the program",
 }
 
-// clear is how much of a licence's file, in percent, has to be text of licences that are known.
+// clear is how much of a license's file, in percent, has to be text of licenses that are known.
 const clear = 75
 
-// ids are the licences of a part, by their names of SPDX.
+// ids are the licenses of a part, by their names of SPDX.
 func (p part) ids() (ids []string, err error) {
 	for _, t := range p.licenses {
 		name := strings.ToLower(path.Base(t.name))
@@ -47,7 +47,7 @@ func (p part) ids() (ids []string, err error) {
 	return slices.Compact(ids), nil
 }
 
-// assess refuses parts without a licence, or with one that does not fit.
+// assess refuses parts without a license, or with one that does not fit.
 func assess(parts []part) error {
 	var faults []error
 	for _, p := range parts {
@@ -83,7 +83,7 @@ func (r *release) checkLicenses(ctx context.Context) error {
 	return nil
 }
 
-// licenseTexts are the licences of all parts, one after the other.
+// licenseTexts are the licenses of all parts, one after the other.
 func licenseTexts(parts []part) []byte {
 	var all bytes.Buffer
 	fmt.Fprintln(&all, "The program has code of others. What follows are their licences.")

@@ -4,7 +4,7 @@
 // of its own, so that the program's has none of its dependencies.
 //
 //	release -version v1.0.0    write dist/
-//	release -licenses          only check the licences of what the program is built from
+//	release -licenses          only check the licenses of what the program is built from
 package main
 
 import (
@@ -173,7 +173,7 @@ func (r *release) name(rest string) string {
 	return "partnerapi_" + strings.TrimPrefix(r.version, "v") + "_" + rest
 }
 
-// write writes an artefact, and says so. One that fails is left out.
+// write writes an artefact, and says so. One that fails is omitted.
 func (r *release) write(name string, fill func(io.Writer) error) error {
 	begin := time.Now()
 	path := filepath.Join(r.out, name)

@@ -23,7 +23,7 @@ type part struct {
 	needs         []string // the purls of the parts that it imports
 }
 
-// text is a file about rights: a licence, or what one asks to pass on.
+// text is a file about rights: a license, or what one asks to pass on.
 type text struct {
 	name string
 	data []byte
@@ -79,7 +79,7 @@ func (r *release) listPackages(ctx context.Context, t target, to map[string]list
 	}
 }
 
-// modulesOf returns the modules of packages, with the licences that stand in the packages' folders and above.
+// modulesOf returns the modules of packages, with the licenses that stand in the packages' folders and above.
 func modulesOf(packages map[string]listed) ([]part, error) {
 	found := map[string]*part{}
 	for _, p := range packages {
@@ -122,7 +122,7 @@ func goPURL(path, version string) string {
 	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// aboutRights matches the names of licences, and of what goes with them.
+// aboutRights matches the names of licenses, and of what goes with them.
 var aboutRights = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying|notice|patents)([-._](md|txt|[a-z0-9]+))?$`)
 
 // addLicenses adds the texts of a folder of a module, once.

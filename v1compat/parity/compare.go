@@ -28,8 +28,8 @@ type subject struct {
 	nth int
 }
 
-// The properties of a list, as subjects: its order, its total, the status of the answer, and the form of a page. nth is
-// negative, as it is for no row.
+// The properties of a list, as subjects: its order, its total, the status of the response, and the form of a page. nth
+// is negative, as it is for no row.
 var ofOrder, ofTotal, ofStatus, ofPage = subject{nth: -1}, subject{nth: -2}, subject{nth: -3}, subject{nth: -4}
 
 // comparison is how two readings compare. If a side refused the query, the only finding is about the status.
@@ -291,9 +291,9 @@ func (q *query) compareTotal(c comparison) finding {
 	return finding{equal: 1}
 }
 
-// compareStatus compares the status and the code of two answers, of which at least one is an error. v1 may answer 403
-// where v2 answers 404: for a client out of reach (decisions 5.2). If the answers agree, it also checks the form of the
-// service's errors, not of an old service's, and between v1 and v2 that the status is q.status, if that is set.
+// compareStatus compares the status and the code of two answers, of which at least one is an error. v1 may return 403
+// where v2 returns 404: for a client out of reach (decisions 5.2). If the responses agree, it also checks the form of
+// the service's errors, not of an old service's, and between v1 and v2 that the status is q.status, if that is set.
 func (q *query) compareStatus(v1, other answer) finding {
 	want := errorValue(other)
 	if !q.twoServices() && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {

@@ -67,7 +67,7 @@ func (r *run) clientOf(ctx context.Context) func(domain.UserID) (domain.ClientID
 }
 
 // resolve maps numbers to ids or ids to numbers, and exchanges those not yet known. A key that the exchange does not
-// find is left out. idOf returns a key's kind and its id in either version.
+// find is omitted. idOf returns a key's kind and its id in either version.
 func resolve[K comparable, V any](
 	ctx context.Context, r *run, keys []K, idOf func(K) (idmap.Kind, string),
 ) (map[K]V, error) {
@@ -100,8 +100,8 @@ func resolve[K comparable, V any](
 	return found, nil
 }
 
-// exchange returns the objects of a kind that have the ids, which are of either version. An answer other than 200 is
-// reported as a mismatch, and its ids are left out.
+// exchange returns the objects of a kind that have the ids, which are of either version. A response other than 200 is
+// reported as a mismatch, and its ids are omitted.
 func (r *run) exchange(ctx context.Context, kind string, ids ...string) (objects []Object, err error) {
 	for chunk := range slices.Chunk(ids, api.MaxReachable) {
 		values := make([]jsontext.Value, len(chunk))

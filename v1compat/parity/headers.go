@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// ignoredHeaders may differ between two services: they change with each answer, or with the proxy before a service.
+// ignoredHeaders may differ between two services: they change with each response, or with the proxy before a service.
 var ignoredHeaders = []string{
 	"Connection", "Content-Encoding", "Content-Length", "Date", "Deprecation", "Keep-Alive", "Link", "Retry-After", "Server",
 	"Set-Cookie", "Strict-Transport-Security", "Sunset", "Transfer-Encoding", "Vary", "Via", "X-Ratelimit-Limit",
 	"X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id",
 }
 
-// checkHeaders checks the headers that every answer has in both versions (decisions 2.1).
+// checkHeaders checks the headers that every response has in both versions (decisions 2.1).
 func checkHeaders(a answer) finding {
 	f := finding{answers: []answer{a}}
 	check := func(name, want string, ok bool) {

@@ -76,11 +76,11 @@ func latestFirst(rows []row) {
 	})
 }
 
-// userOfMails is the member of v1's mails that v2 has in the path only.
+// userOfMails is the member of v1's emails that v2 has in the path only.
 const userOfMails = "user_infima_id"
 
-// query returns the query of a request of v1. Its object is that of the path or, for the mails of one user, that user.
-// For the mails of all users with an address, the key of each row is its user.
+// query returns the query of a request of v1. Its object is that of the path or, for the emails of one user, that user.
+// For the emails of all users with an address, the key of each row is its user.
 func (r *run) query(ctx context.Context, v1 request) (*query, error) {
 	a, err := r.Facade.Translate(v1.method, v1.path, v1.body, v1compat.Lookups{
 		IDs: r.ids(ctx), Client: r.clientOf(ctx), Now: r.Now(),

@@ -99,7 +99,7 @@ func (q *query) readList(ctx context.Context, first request) (reading, error) {
 }
 
 // readByEmail finds v2's users with the address q.Email, reads the list of each by template, where AnyUser is the user,
-// and merges the lists, newest row first. As v1 does, it answers 404 for an invalid address, or one of no user.
+// and merges the lists, newest row first. As v1 does, it returns 404 for an invalid address, or one of no user.
 func (q *query) readByEmail(ctx context.Context, template request) (reading, error) {
 	search := template
 	search.path = withQuery(withQuery("/v2/users", "email", q.Email), "limit", pageLimit)

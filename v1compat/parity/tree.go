@@ -27,7 +27,7 @@ func (p parents) fill(path string) string {
 	return strings.NewReplacer(pairs...).Replace(path)
 }
 
-// daysOfMails is the number of days whose mails v1 shows (decisions 5.13).
+// daysOfMails is the number of days whose emails v1 shows (decisions 5.13).
 const daysOfMails = 30
 
 // listOf returns a list's query. list is a route's ID, for some with ?query; path has the objects in the route's path.
@@ -150,7 +150,7 @@ func (r *run) compareErrors(ctx context.Context, clients []parents) error {
 	return nil
 }
 
-// compareRequests compares the answers to requests of v1, one after the other, a single page each. status is what v1
+// compareRequests compares the responses to requests of v1, one after the other, a single page each. status is what v1
 // must answer; 0 means the same as v2.
 func (r *run) compareRequests(ctx context.Context, requests []request, status int) error {
 	for _, v1 := range requests {

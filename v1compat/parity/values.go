@@ -49,8 +49,8 @@ func (f *finding) check(field string, v1, v2 jsontext.Value, ok bool) {
 	}
 }
 
-// checkAnswer is check for one answer, of either version: got is the answer's value, and want the value that it must
-// have. In the mismatch, got is the value of the answer's version, and want that of the other.
+// checkAnswer is check for one answer, of either version: got is the response's value, and want the value that it must
+// have. In the mismatch, got is the value of the response's version, and want that of the other.
 func (f *finding) checkAnswer(a answer, field string, got, want jsontext.Value, ok bool) {
 	if strings.HasPrefix(a.path, "/v2/") {
 		got, want = want, got // check takes the value of v1 first
@@ -70,7 +70,7 @@ type rules struct {
 	twoServices bool
 }
 
-// compare compares an item of v1 with the value that it must equal. answers are the answers that hold the two.
+// compare compares an item of v1 with the value that it must equal. answers are the responses that hold the two.
 func (r rules) compare(v1, want jsontext.Value, answers ...answer) finding {
 	f := finding{answers: answers}
 	r.walk(&f, pair{v1: v1, v2: want})
@@ -136,7 +136,7 @@ func (r rules) compareLeaf(f *finding, p pair) {
 // noNumber stands for the number of an object for which the exchange has none: a deleted one.
 var noNumber = fmt.Sprint(v1compat.NoNumber)
 
-// wholeBody is the field of a mismatch in an answer as a whole.
+// wholeBody is the field of a mismatch in a response as a whole.
 const wholeBody = "(body)"
 
 // splitLink splits the address of a file into what identifies the file, and the query, which has the signature. file is

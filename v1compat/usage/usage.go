@@ -45,7 +45,7 @@ type Call struct {
 	// "GET /v1/clients/{client_id}/users".
 	Surface   Surface
 	Operation string
-	// Status is the HTTP status of the answer. From 400 on the call failed; 499 means that the caller did not wait.
+	// Status is the HTTP status of the response. From 400 on the call failed; 499 means that the caller did not wait.
 	Status    int
 	UserAgent string
 }
@@ -68,15 +68,15 @@ type Row struct {
 // oldestDay returns the first day of the retention.
 func oldestDay(now time.Time) domain.Date { return domain.DateOf(now).AddDays(1 - Days) }
 
-// ByKey reads a key's calls of version 1 since a day, those of parity too, newest day first, then by operation. Calls of
-// the last few seconds are missing, as no process has flushed them yet (flushEvery).
+// ByKey reads a key's calls of version 1 since a day, those of parity too, newest day first, then by operation. Calls
+// of the last few seconds are missing, as no process has flushed them yet (flushEvery).
 func (c *Counter) ByKey(ctx context.Context, key domain.KeyID, from domain.Date) ([]Row, error) {
 	return rows(ctx, c.db, pg.SQL("surface <> ?surface AND key_id = ?key AND day >= ?from::date ORDER BY day DESC, operation",
 		pg.Named{"surface": V2, "key": key, "from": from}))
 }
 
-// ReadRows reads the calls on all surfaces since a day, of all keys or the given ones, by key, newest day first, then by
-// operation.
+// ReadRows reads the calls on all surfaces since a day, of all keys or the given ones, by key, newest day first, then
+// by operation.
 func ReadRows(ctx context.Context, d pg.Runner, from domain.Date, keys ...domain.KeyID) ([]Row, error) {
 	return rows(ctx, d, pg.SQL("day >= ?::date AND ? ORDER BY key_id, day DESC, operation", from, keyCondition(keys)))
 }
@@ -126,8 +126,8 @@ func (c LastCall) String() string {
 	return text
 }
 
-// LastCalls reads the last call, failed or not, of each key that called version 1 since a time, the latest first. Calls of
-// parity do not count.
+// LastCalls reads the last call, failed or not, of each key that called version 1 since a time, the latest first. Calls
+// of parity do not count.
 func LastCalls(ctx context.Context, d pg.Runner, since time.Time) ([]LastCall, error) {
 	return pg.All[LastCall](ctx, d, "look for the last calls of v1", pg.SQL(`
 		SELECT l.key_id AS key, coalesce(k.prefix, '') AS prefix, coalesce(k.name, '') AS name, coalesce(p.name, '') AS partner,

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Answer is an answer on its way through a proxy.
+// Answer is a response on its way through a proxy.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -23,7 +23,7 @@ func Replace(old, new string) func(*Answer) {
 }
 
 // Proxy starts a proxy of the service at an address, which ends with the test, and returns its own address. change may
-// change each answer; request is the method, and the path with the query.
+// change each response; request is the method, and the path with the query.
 func Proxy(t testing.TB, to string, change func(request string, a *Answer)) string {
 	t.Helper()
 	target, err := url.Parse(to)

@@ -110,7 +110,7 @@ func (in *Input) IsDryRun(input any) bool {
 	return in.dryRun != nil && reflect.ValueOf(input).Elem().FieldByIndex(in.dryRun).Bool()
 }
 
-// requiredSince returns the name of a parameter or member of the body that is required and has the tag since, so that a
+// requiredSince returns the name of a parameter or field of the body that is required and has the tag since, so that a
 // release would require what it does not know; empty if there is none.
 func (in *Input) requiredSince() string {
 	for _, part := range []string{"Path", "Query", "Body"} {
@@ -201,18 +201,18 @@ type Request struct {
 	Coding string
 	// Release is the release whose parameters and members of bodies are known; zero for all of them.
 	Release Release
-	// Lenient accepts unknown members of the body, ignores a body that is not taken, and checks no rules of tags.
+	// Lenient accepts unknown fields of the body, ignores a body that is not taken, and checks no rules of tags.
 	Lenient bool
 	// Faults are faults that were found before; Bind reports them with its own.
 	Faults []domain.FieldError
 }
 
 // Bind fills dst, a pointer to an input, from the request. A path parameter over its rule max, or an unreadable id of
-// an object (its type has a Noun), is left zero: the operation answers 404, after its earlier checks (decisions 1.2,
+// an object (its type has a Noun), is left zero: the operation returns 404, after its earlier checks (decisions 1.2,
 // 2.4). An empty query parameter is absent, except that an empty list of ids selects nothing.
 //
-// A body with a Coding is UnsupportedEncoding; in a Lenient request, only if it is not JSON, and then InvalidRequest. All
-// other faults are InvalidRequest, which names every wrong parameter and member of the body, at most 100. Unless the
+// A body with a Coding is UnsupportedEncoding; in a Lenient request, only if it is not JSON, and then InvalidRequest.
+// All other faults are InvalidRequest, which names every wrong parameter and field of the body, at most 100. Unless the
 // request is Lenient, Bind also checks the rules of tags if the input has a body, or if it found faults.
 func (in *Input) Bind(dst any, r Request) error {
 	if !r.Lenient && in.Body != nil && len(r.Body) > 0 && r.Coding != "" {

@@ -35,8 +35,8 @@ func Braced(path string) string {
 
 // Target returns the path, without the prefix of its version, and the query of the request that binds to the input, a
 // pointer to the operation's input. It is the inverse of Bind, except for the body. A query parameter that is empty or
-// holds its default is left out; a bool that is false is written if its default is true. Fields that no surface binds,
-// and ids that could not be parsed, are left out.
+// holds its default is omitted; a bool that is false is written if its default is true. Fields that no surface binds,
+// and ids that could not be parsed, are omitted.
 //
 // Target fails for an input that no request binds to: a path with a zero parameter, a pointer to an empty text, which
 // Bind would take as absent, or a parameter whose type has no text form.

@@ -40,7 +40,8 @@ type viewKey struct {
 // views caches the result of viewOf.
 var views sync.Map
 
-// viewOf returns the view of a type in the release; nil if the release has all of it. Types must not contain themselves.
+// viewOf returns the view of a type in the release; nil if the release has all of it. Types must not contain
+// themselves.
 func (r Release) viewOf(t reflect.Type) *view {
 	key := viewKey{r, t}
 	if cached, ok := views.Load(key); ok {
@@ -92,7 +93,7 @@ func (r Release) makeView(t reflect.Type) *view {
 }
 
 // structView makes the view of a struct: a struct with the members that the release has. Fields that are no members,
-// which JSON does not show, are left out.
+// which JSON does not show, are omitted.
 func (r Release) structView(t reflect.Type) *view {
 	type member struct {
 		from int // the index of the field in t
@@ -143,7 +144,7 @@ func (r Release) structView(t reflect.Type) *view {
 	}}
 }
 
-// emptyAsNull is the view of a string that is null where it is empty.
+// emptyAsNull is the view of a string that is null if it is empty.
 var emptyAsNull = &view{reflect.TypeFor[*string](), func(dst, src reflect.Value) {
 	if text := src.String(); text != "" {
 		dst.Set(reflect.ValueOf(&text))

@@ -79,7 +79,7 @@ func (r Response) JSON() map[string]any {
 	return v
 }
 
-// Field returns a member of the body by its path, such as error.code; nil if there is none.
+// Field returns a field of the body by its path, such as error.code; nil if there is none.
 func (r Response) Field(path string) any {
 	r.t.Helper()
 	var v any = r.JSON()

@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// AddUnsent adds a simulated mail that was due a day ago and is still scheduled or,
+// AddUnsent adds a simulated email that was due a day ago and is still scheduled or,
 // unless that is the zero time, sent.
 func (w *World) AddUnsent(client domain.ClientID, user domain.UserID, sent time.Time) domain.ResultID {
 	w.T.Helper()
@@ -28,7 +28,7 @@ func (w *World) AddUnsent(client domain.ClientID, user domain.UserID, sent time.
 	return id
 }
 
-// Claim leases up to n mails of the outbox for a minute. Clients take turns.
+// Claim leases up to n emails of the outbox for a minute. Clients take turns.
 func (w *World) Claim(n int) []outbox.Lease {
 	w.T.Helper()
 	leases, err := outbox.ClaimMails(w.T.Context(), w.DB, &w.turns, n, time.Minute)
@@ -36,7 +36,7 @@ func (w *World) Claim(n int) []outbox.Lease {
 	return leases
 }
 
-// Send marks leased mails as sent, and returns how many were.
+// Send marks leased emails as sent, and returns how many were.
 func (w *World) Send(leases ...outbox.Lease) int {
 	w.T.Helper()
 	mails := make([]outbox.SentMail, len(leases))

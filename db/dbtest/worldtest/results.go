@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Figures returns the figures of a database by their metric and the values of its labels: "mails mail waiting".
+// Figures returns the figures of a database by their metric and the values of its labels: "mails email waiting".
 func Figures(t testing.TB, d *db.DB) map[string]float64 {
 	t.Helper()
 	figures, err := doctor.CountFigures(t.Context(), d, time.Minute)
@@ -38,7 +38,7 @@ const WrongPhishingDays = `SELECT count(*) FROM (
 	WHERE (r.sent, r.opened, r.clicked, r.reported, r.credentials, r.attachments)
 		IS DISTINCT FROM (d.sent, d.opened, d.clicked, d.reported, d.credentials_submitted, d.attachments_opened)`
 
-// WantPhishingCounts holds every stored count of simulated mails against a recount.
+// WantPhishingCounts holds every stored count of simulated emails against a recount.
 func (w *World) WantPhishingCounts(t interface{ Fatalf(string, ...any) }) {
 	for what, query := range map[string]string{
 		"days": WrongPhishingDays,

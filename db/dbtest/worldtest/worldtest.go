@@ -109,7 +109,7 @@ func (w *World) AddUser(client domain.ClientID, role domain.Role, score int) dom
 	return id
 }
 
-// AddSimulation adds a simulated mail that was sent the given number of days ago, and what became of
+// AddSimulation adds a simulated email that was sent the given number of days ago, and what became of
 // it: columns of times, each of them as of the same day.
 func (w *World) AddSimulation(client domain.ClientID, user domain.UserID, age int, automated bool, columns ...string) {
 	w.T.Helper()
@@ -184,7 +184,7 @@ func (w *World) UpdatedAt(table string, id any) (at time.Time) {
 	return at
 }
 
-// Vacuum vacuums a table until an index says of all its rows that everybody sees
+// Vacuum vacuums a table until an index says of all its rows that everyone sees
 // them: another statement may hold that up for a moment.
 func (w *World) Vacuum(table string) {
 	w.T.Helper()

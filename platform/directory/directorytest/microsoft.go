@@ -90,7 +90,7 @@ func (m *Microsoft) Settings(group string) json.RawMessage {
 // Credentials returns the app's secret.
 func (m *Microsoft) Credentials() []byte { return []byte(m.secret) }
 
-// ForgetPositions makes Graph answer 410 to all links it has issued.
+// ForgetPositions makes Graph return 410 to all links it has issued.
 func (m *Microsoft) ForgetPositions() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,7 +140,7 @@ type link struct {
 	At         int   // the place in this order
 	From       int64 // the change after which the round begins
 	Until      int64 // the change with which the round ends
-	After      int64 // the change behind which the stage of changes goes on; 0 for its beginning
+	After      int64 // the change behind which the stage of changes continues; 0 for its beginning
 	Empty      bool  // an empty page was returned
 }
 

@@ -22,7 +22,7 @@ type Fault struct {
 	// Times is how many of them it happens to; 0 for one.
 	Times int
 
-	// Status, Header and Body are the answer; the status 0 is that of the usual answer.
+	// Status, Header and Body are the response; the status 0 is that of the usual answer.
 	Status int
 	Header map[string]string
 	Body   string
@@ -30,7 +30,7 @@ type Fault struct {
 	Cut bool
 }
 
-// Throttled returns a fault that answers 429 with a Retry-After.
+// Throttled returns a fault that returns 429 with a Retry-After.
 func Throttled(path, retryAfter string, times int) Fault {
 	return Fault{
 		Path: path, Times: times, Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": retryAfter},
@@ -42,7 +42,7 @@ func Failing(path string, status, times int) Fault {
 	return Fault{Path: path, Times: times, Status: status, Body: errorBody("generalException", "It fails.")}
 }
 
-// Refused returns a fault that answers 403 with a reason, as Google does for refusals and for exceeded quotas.
+// Refused returns a fault that returns 403 with a reason, as Google does for refusals and for exceeded quotas.
 func Refused(path, reason string, times int) Fault {
 	return Fault{Path: path, Times: times, Status: http.StatusForbidden, Body: errorBody(reason, "No.")}
 }

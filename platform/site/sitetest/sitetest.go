@@ -65,7 +65,7 @@ func (p Page) checkAttributes(t *testing.T, where string, n *html.Node) {
 	}
 }
 
-// Attribute returns the value of an element's attribute, empty where it has none.
+// Attribute returns the value of an element's attribute, empty if it has none.
 func Attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {

@@ -57,8 +57,8 @@ type Once func(
 	ctx context.Context, key string, request domain.RequestDigest, work func(context.Context) (domain.Outcome, error),
 ) (domain.Outcome, error)
 
-// Tracing describes the span of a request: Begun at its start, Answered after its answer. key is the prefix of the API
-// key, empty if the request had no valid key; err is nil for a success.
+// Tracing describes the span of a request: Begun at its start, Answered after its response. key is the prefix of the
+// API key, empty if the request had no valid key; err is nil for a success.
 type Tracing interface {
 	Begun(ctx context.Context, version, operation, requestID string)
 	Answered(ctx context.Context, key string, err error)
@@ -96,7 +96,7 @@ type Answered struct {
 	Surface, Operation string
 	// Caller is nil if the request had no valid key.
 	Caller *domain.Caller
-	// Status is the HTTP status of the answer; 499 if the caller disconnected before.
+	// Status is the HTTP status of the response; 499 if the caller disconnected before.
 	Status    int
 	UserAgent string
 }
@@ -226,7 +226,8 @@ func (s *Surface) Handle(method, path, name string, fn func(*gin.Context) error)
 }
 
 // Open adds a route for a document, for GET and HEAD. Its requests need no key and are not counted. The response has
-// the surface's headers, and those of the budget of the address. Pages of other origins may read it: it holds no secret.
+// the surface's headers, and those of the budget of the address. Pages of other origins may read it: it holds no
+// secret.
 func (s *Surface) Open(path string, document http.Handler) {
 	handler := func(c *gin.Context) {
 		s.setHeaders(c, "document")

@@ -25,7 +25,7 @@ type objectPlace struct {
 
 // locations returns, by operation id, the place of what each creates, for the header Location. The path is that of the
 // operation that reads such an object, else updates, else deletes it. Operations without such a path, or without an id
-// in the output, are left out.
+// in the output, are omitted.
 func locations(set *op.Set) map[string]objectPlace {
 	places := map[string]objectPlace{}
 	for _, creating := range set.All() {

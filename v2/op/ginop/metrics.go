@@ -19,7 +19,7 @@ type Metrics struct {
 	keys     *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	partners *domain.Labels // of refused
-	// moving counts writes rejected while their partner is handed over to another cell; misdirected counts requests with
+	// moving counts writes rejected while their partner is moved to another cell; misdirected counts requests with
 	// keys of other cells.
 	moving, misdirected prometheus.Counter
 }

@@ -24,7 +24,7 @@ type Protocol struct {
 	// not read. The request has a place in progress, which it shares with the requests to operations that are made in
 	// its context. An error is rendered, by Fault or as v2 does, unless something was written.
 	Serve func(w http.ResponseWriter, r *http.Request, body []byte) error
-	// Fault, if set, returns the body of the answer to an error. If it returns nil, the error is rendered as v2 does.
+	// Fault, if set, returns the body of the response to an error. If it returns nil, the error is rendered as v2 does.
 	Fault func(r *http.Request, e *domain.Error, requestID string) []byte
 }
 

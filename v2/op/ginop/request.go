@@ -43,7 +43,7 @@ func (s *Surface) setHeaders(c *gin.Context, operation string) {
 // unreadBody is the context key that marks a request whose body is not read.
 const unreadBody = "ginop.unread"
 
-// discardBody removes the body of a GET or a HEAD, which has no meaning, so that the answer does not wait for it, and
+// discardBody removes the body of a GET or a HEAD, which has no meaning, so that the response does not wait for it, and
 // marks the request with unreadBody. The connection is closed afterwards, as the next request would begin only
 // after that body.
 func discardBody(c *gin.Context) {
@@ -54,7 +54,7 @@ func discardBody(c *gin.Context) {
 	c.Set(unreadBody, true)
 	r.Body = http.NoBody
 	c.Header("Connection", "close")
-	// The server still reads the bytes that arrive within a second, so that closing does not cut off the answer.
+	// The server still reads the bytes that arrive within a second, so that closing does not cut off the response.
 	_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(time.Second))
 }
 
@@ -89,15 +89,15 @@ func (s *Surface) serve(c *gin.Context, name string, work func(*gin.Context) err
 	}
 }
 
-// Bounds on draining a body that is too large, after its answer, and on how many bodies are drained at a time.
+// Bounds on draining a body that is too large, after its response, and on how many bodies are drained at a time.
 const (
 	drainBytes  = 8 << 20
 	drainTime   = 5 * time.Second
 	maxDraining = 64
 )
 
-// drainBody sends the answer and discards the rest of a body that is too large, up to drainBytes and drainTime: many
-// clients read the answer only after they have written the body, and closing at once would reset their connection. If
+// drainBody sends the response and discards the rest of a body that is too large, up to drainBytes and drainTime: many
+// clients read the response only after they have written the body, and closing at once would reset their connection. If
 // maxDraining bodies are being drained, it returns at once.
 func (e *Edge) drainBody(c *gin.Context) {
 	if c.GetHeader("Expect") != "" { // the client has not begun to send its body
@@ -111,7 +111,7 @@ func (e *Edge) drainBody(c *gin.Context) {
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c.Request.Body, drainBytes) // the caller has the answer: an error does not matter
+	_, _ = io.CopyN(io.Discard, c.Request.Body, drainBytes) // the caller has the response: an error does not matter
 }
 
 // admitAndRun admits the request by the surface's before, the key and the budgets, and runs its work. The work has the

@@ -15,8 +15,8 @@ import (
 	"partnerapi/domain"
 )
 
-// response is a response of JSON-RPC, whose ID is that of the message exactly as it was sent; null for a message whose ID
-// could not be read.
+// response is a response of JSON-RPC, whose ID is that of the message exactly as it was sent; null for a message whose
+// ID could not be read.
 type response struct {
 	Version string         `json:"jsonrpc"`
 	ID      jsontext.Value `json:"id"`
@@ -24,7 +24,8 @@ type response struct {
 	Error   *jsonrpc.Error `json:"error,omitzero"`
 }
 
-// encode returns the response in JSON. In an error, which may name what headers contain, invisible characters are escaped.
+// encode returns the response in JSON. In an error, which may name what headers contain, invisible characters are
+// escaped.
 func (r response) encode() ([]byte, error) {
 	r.Version = "2.0"
 	if r.Error != nil {
@@ -35,9 +36,9 @@ func (r response) encode() ([]byte, error) {
 	return json.Marshal(r, asSent)
 }
 
-// Fault returns the body of the answer to a message that is rejected as InvalidRequest, PayloadTooLarge or
-// UnsupportedEncoding before its ID is read: a JSON-RPC error whose data is v2's error envelope. It returns nil for other
-// errors.
+// Fault returns the body of the response to a message that is rejected as InvalidRequest, PayloadTooLarge or
+// UnsupportedEncoding before its ID is read: a JSON-RPC error whose data is v2's error envelope. It returns nil for
+// other errors.
 func (s *Server) Fault(r *http.Request, e *domain.Error, requestID string) []byte {
 	if !slices.Contains([]domain.Code{domain.InvalidRequest, domain.PayloadTooLarge, domain.UnsupportedEncoding}, e.Code) {
 		return nil
@@ -77,8 +78,8 @@ func (m *message) usesNewestVersion() bool {
 	return m.request.Header.Get(versionHeader) >= newestVersion
 }
 
-// rejectMethod answers a message of an unknown method: a request with -32601, a notification with 202. The status of the
-// error is 404 in the newest version of the protocol, and 200 in older ones, in which 404 ends the session.
+// rejectMethod answers a message of an unknown method: a request with -32601, a notification with 202. The status of
+// the error is 404 in the newest version of the protocol, and 200 in older ones, in which 404 ends the session.
 func rejectMethod(w http.ResponseWriter, m *message) error {
 	if len(m.ID) == 0 {
 		w.WriteHeader(http.StatusAccepted)
@@ -96,7 +97,8 @@ func rejectMethod(w http.ResponseWriter, m *message) error {
 	return err
 }
 
-// explainRefusal returns the likely reason for which the SDK refused a message with a status and a text, not as JSON-RPC.
+// explainRefusal returns the likely reason for which the SDK refused a message with a status and a text, not as
+// JSON-RPC.
 func explainRefusal(r *http.Request, status int, text string) string {
 	switch {
 	case status == http.StatusMethodNotAllowed:

@@ -32,7 +32,7 @@ type listing struct {
 }
 
 // formatCompact formats a page as text. fields are the columns that the caller requested; none means the operation's
-// Columns. An answer that is no page is returned unchanged.
+// Columns. A response that is no page is returned unchanged.
 func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
 	columns := t.operation.Meta().Columns
 	if columns == nil {
@@ -56,9 +56,9 @@ func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
 	return out, nil
 }
 
-// table is the text of a page's rows, to which a row is added as its JSON is decoded. columns are the paths of the shown
-// members of a row, such as risk.score. values are those of the current row, empty for members that it lacks, and parents
-// the paths of the objects that contain shown members.
+// table is the text of a page's rows, to which a row is added as its JSON is decoded. columns are the paths of the
+// shown members of a row, such as risk.score. values are those of the current row, empty for members that it lacks, and
+// parents the paths of the objects that contain shown members.
 type table struct {
 	text    []byte
 	rows    int
@@ -114,8 +114,8 @@ func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// read sets the values of the current row within the next object of dec. prefix is the object's path and a dot; empty for
-// the row itself. An error is that of the next read of dec, too.
+// read sets the values of the current row within the next object of dec. prefix is the object's path and a dot; empty
+// for the row itself. An error is that of the next read of dec, too.
 func (t *table) read(dec *jsontext.Decoder, prefix string) {
 	_, _ = dec.ReadToken() // {
 	for dec.PeekKind() == '"' {

@@ -10,7 +10,7 @@ import (
 )
 
 // escapeInvisible escapes control and invisible characters in the strings of a JSON text. Some strings, such as the
-// subject of a mail, are from outsiders, and must not contain instructions that an agent reads and people do not see
+// subject of an email, are from outsiders, and must not contain instructions that an agent reads and people do not see
 // (decisions 12). An escape such as \u{202e} is part of the string, so it is visible in the text and after decoding.
 func escapeInvisible(body []byte) []byte {
 	if !bytes.ContainsFunc(body, mayHide) {
@@ -36,5 +36,6 @@ func escapeInvisible(body []byte) []byte {
 	}
 }
 
-// mayHide reports whether a character of a JSON string may be, or begin, one to escape. Letters of Latin script never are.
+// mayHide reports whether a character of a JSON string may be, or begin, one to escape. Letters of Latin script never
+// are.
 func mayHide(r rune) bool { return r == '\\' || r >= 0x7f && !unicode.Is(unicode.Latin, r) }

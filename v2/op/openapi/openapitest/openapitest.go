@@ -139,7 +139,7 @@ func unknownRoute(t testing.TB, doc *openapi3.T) *routers.Route {
 			t.Fatalf("no operation of the document answers %d", status)
 		}
 	}
-	// No operation of a document answers 405, which is for methods that a path lacks. It looks as a 404 does.
+	// No operation of a document returns 405, which is for methods that a path lacks. It looks as a 404 does.
 	responses.Set(fmt.Sprint(http.StatusMethodNotAllowed), responses.Status(http.StatusNotFound))
 	return &routers.Route{Spec: doc, Operation: &openapi3.Operation{Responses: responses}}
 }
