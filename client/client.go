@@ -193,7 +193,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Send sends a request once. An error means that there is no complete response: the Answer is then nil or incomplete. A
+// Send sends a request once. An error means that no complete response arrived: the Answer is then nil or incomplete. A
 // response with an error status is not an error (see Answer.Err).
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	out, err := c.request(ctx, r)

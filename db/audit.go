@@ -38,7 +38,7 @@ func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 }
 
 // AuditOfAny inserts the entry of work that may write rows of any partner, such as an import of numbers of version 1.
-// It returns Unavailable while any partner is being handed over.
+// It returns Unavailable while any partner moves to another cell.
 func (d *DB) AuditOfAny(ctx context.Context, e domain.AuditEntry) error {
 	return d.Stamped(ctx, func(ctx context.Context, at time.Time) error {
 		frozen, err := pg.One[bool](ctx, d, "write the audit trail", pg.SQL("? RETURNING "+anyFrozen, auditSQL(at, e)))

@@ -56,7 +56,7 @@ func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID)
 // anyFrozen is the condition that any partner is being handed over.
 const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND m.step IN ('holding', 'handing'))"
 
-// RejectFrozen returns Unavailable while any partner is being handed over. It is for imports, which may write rows of
+// RejectFrozen returns Unavailable while any partner moves to another cell. It is for imports, which may write rows of
 // all partners. Call it after a lock or write: the hand-over waits only for transactions that have an id.
 func (c *Change) RejectFrozen(ctx context.Context) error {
 	frozen, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))

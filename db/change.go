@@ -260,7 +260,7 @@ func (c *Change) RequestMail(user domain.UserKey, causedAt time.Time, m MailRequ
 	c.mails = append(c.mails, m)
 }
 
-// SendMails sends emails of a client whose requests the transaction has inserted by a statement of its own.
+// SendMails sends emails of a client whose requests the transaction has inserted by its own statement.
 func (c *Change) SendMails(client domain.ClientID, ids ...domain.MessageID) {
 	if len(ids) > 0 {
 		initMap(&c.unsent)[client] = append(c.unsent[client], ids...)
@@ -306,7 +306,7 @@ func (c *Change) flushMails(ctx context.Context) error {
 }
 
 // MailUrgency is the expression of the urgency of an email request, alias r: 1 if its type is among ?urgent, which is
-// domain.UrgentMails, else 2.
+// domain.UrgentMails, otherwise 2.
 const MailUrgency = "CASE WHEN r.type = ANY(?urgent::text[]) THEN 1 ELSE 2 END"
 
 // OutboxKind is the kind of an email of the outbox. It determines the table that holds the email.
@@ -325,7 +325,8 @@ const OutboxChannel = "outbox"
 
 // InsertOutbox inserts the rows of a query into the outbox, and notifies senders at the commit. An email that is due
 // immediately is due at Now: after a step of the clock back, the stamp of the change lies ahead. The urgency of a row
-// is 1 if someone waits for the email, else 2. with is empty, or holds WITH queries for rows, each followed by a comma.
+// is 1 if someone waits for the email, otherwise 2. with is empty, or holds WITH queries for rows, each followed by a
+// comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
 	return pg.Run(ctx, c, "put mails into the outbox", pg.SQL(`
 		WITH ?with added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ?rows RETURNING id)

@@ -304,7 +304,7 @@ func (c *Change) flushCounters(ctx context.Context) error {
 	return nil
 }
 
-// lockClients locks clients in the order of their ids, if there are several. This needs a statement of its own: if an
+// lockClients locks clients in the order of their ids, if there are several. This needs its own statement: if an
 // UPDATE locked the rows in a subquery, it would then wait again, for later versions of rows, and could deadlock.
 func (c *Change) lockClients(ctx context.Context, ids []domain.ClientID) error {
 	c.WillLock(ClientLocks)

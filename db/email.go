@@ -12,12 +12,13 @@ import (
 // EmailKey is the key of the address of a user, alias u.
 var EmailKey = EmailKeyOf("u")
 
-// EmailKeyOf returns the expression of the key of the address in a row of users, admins or admin_invites, with an alias.
-// The column is NULL if the address is its own key.
+// EmailKeyOf returns the expression of the key of the address in a row of users, admins or admin_invites, with an
+// alias. The column is NULL if the address is its own key.
 func EmailKeyOf(alias string) string { return "coalesce(" + alias + ".email_key, " + alias + ".email)" }
 
-// EmailKeys returns what the expression EmailKeyOf may be in rows with one of the addresses. Until the key of a row that
-// an earlier release wrote is computed, its address stands for it; no other key equals an address, unless it is its key.
+// EmailKeys returns what the expression EmailKeyOf may be in rows with one of the addresses. Until the key of a row
+// that an earlier release wrote is computed, its address stands for it; no other key equals an address, unless it is
+// its key.
 func EmailKeys(emails ...string) []string {
 	keys := make([]string, 0, 2*len(emails))
 	for _, email := range emails {
@@ -76,8 +77,8 @@ const encodesKeys = `getdatabaseencoding() IN ('UTF8', 'SQL_ASCII')`
 // notPlainEmail is the condition that an address in a row, alias t, is not known to be its own key (domain.IsOwnKey).
 const notPlainEmail = `t.email ~ '[^ -~]|xn--'`
 
-// keyedTables are the tables with keys of addresses. unsettled is the condition that the key of a row, alias t, is to be
-// computed; of invites, which are not unique, only the key.
+// keyedTables are the tables with keys of addresses. unsettled is the condition that the key of a row, alias t, is to
+// be computed; of invites, which are not unique, only the key.
 var keyedTables = []struct {
 	name, order, unsettled string
 	unique                 bool
@@ -90,8 +91,8 @@ var keyedTables = []struct {
 // settleBatch bounds the rows whose keys one transaction computes.
 const settleBatch = 1000
 
-// SettleEmails computes the keys of addresses that an earlier release wrote, at most settleBatch of a table, and returns
-// their number. A row claims its key unless another row of the client has claimed it; then it shares the key.
+// SettleEmails computes the keys of addresses that an earlier release wrote, at most settleBatch of a table, and
+// returns their number. A row claims its key unless another row of the client has claimed it; then it shares the key.
 func (d *DB) SettleEmails(ctx context.Context) (settled int, err error) {
 	for i := range keyedTables {
 		batch, err := d.settleAfter(ctx, i, domain.UserID{}, keyedTables[i].unsettled)
@@ -103,8 +104,8 @@ func (d *DB) SettleEmails(ctx context.Context) (settled int, err error) {
 	return settled, nil
 }
 
-// KeyEmails computes the keys of all addresses that have none and are not their own keys, in batches. It is a migration:
-// it uses the columns of that time, and may be repeated.
+// KeyEmails computes the keys of all addresses that have none and are not their own keys, in batches. It is a
+// migration: it uses the columns of that time, and may be repeated.
 func (d *DB) KeyEmails(ctx context.Context) error {
 	for i := range keyedTables {
 		for last := (domain.UserID{}); ; {
@@ -155,7 +156,7 @@ func (d *DB) settleAfter(ctx context.Context, table int, after domain.UserID, co
 }
 
 // settleSQL returns the statement that stores keys in locked rows of a table, and claims those that no other row has
-// claimed. Of several rows with the same key the one that has claimed it keeps it, or else the oldest one gets it.
+// claimed. Of several rows with the same key the one that has claimed it keeps it, otherwise the oldest one gets it.
 func settleSQL(table string) string {
 	return `
 		WITH k AS MATERIALIZED (

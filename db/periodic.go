@@ -341,7 +341,7 @@ var retained = []retention{
 	{"admin_invites", shownFor, ofEach("clients", `SELECT ctid FROM admin_invites AS i WHERE client_id = e.id
 		AND created_at < ?0 AND expires_at < ?0
 		AND NOT EXISTS (SELECT FROM mail_requests AS r WHERE r.client_id = e.id AND r.invite_id = i.id) ORDER BY created_at`)},
-	// An extension may show emails of its own kinds.
+	// An extension may show its own kinds of emails.
 	{"partner_mails", shownFor, ofEach("partners", `SELECT ctid FROM partner_mails WHERE partner_id = e.id AND id < ?2
 		AND created_at < ?0 AND kind = ANY(?3::text[]) AND (sent_at IS NOT NULL OR suppressed_at IS NOT NULL) ORDER BY id`)},
 	{"daily_refreshes", shownFor, "SELECT ctid FROM daily_refreshes WHERE day < least(?0::date, (SELECT max(day) FROM daily_refreshes)) LIMIT ?1"},

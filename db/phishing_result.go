@@ -11,7 +11,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Results of simulated mails: reads and steps.
+// Results of simulated emails: reads and steps.
 
 // ResultRow is a row of phishing_results.
 type ResultRow struct {

@@ -256,7 +256,7 @@ func (c *Change) readSignals(ctx context.Context, keys []domain.UserKey, today d
 // historyDays is the number of days of a client's risk history, including today.
 const historyDays = 90
 
-// clientRiskRow is a client's risk, as of the client's summary, with the counts that the rest of it is made from.
+// clientRiskRow is a client's risk, as of the client's summary, with the counts from which the rest of it is computed.
 type clientRiskRow struct {
 	domain.ClientRisk
 	Grades       []gradeCount

@@ -31,7 +31,7 @@ func (t *Tenant) DB() *DB { return t.db }
 func (u *User) DB() *DB { return u.db }
 
 // WithinReach returns the condition that a client, alias c, is within the caller's reach: it belongs to the key's
-// partner, is not archived and, unless the key reaches all clients, is listed for the key.
+// partner, is not archived and, unless the key has access to all clients, is listed for the key.
 func WithinReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	const ofPartner = "c.partner_id = ? AND c.archived_at IS NULL"

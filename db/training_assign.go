@@ -58,7 +58,7 @@ func toAssigned(rows []enrolledRow) domain.Assigned {
 	return out
 }
 
-// All assignments are made by enrol, whatever their reason: a request, a framework or the program of a client. Each
+// enrol creates all assignments, whatever their reason: a request, a framework or the program of a client. Each
 // reason has a query of the wanted assignments, with the columns client_id, user_id, course_id, from_program, direct,
 // frameworks, due_on and notify, and at most one row for each user and course.
 

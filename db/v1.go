@@ -119,7 +119,7 @@ var objectsByID = map[string]string{
 }
 
 // Reached returns those of ids whose objects are within the caller's reach, in any order. noun is the noun of the kind
-// of all objects. Archived clients, their objects and archived policies are not within reach. The partner's own admins
+// of all objects. Archived clients, their objects and archived policies are not accessible. The partner's own admins
 // are within the reach of all of its keys, and templates within the reach of all callers. Reached takes one statement.
 func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, error) {
 	object, ok := objectsByID[noun]

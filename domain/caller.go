@@ -29,10 +29,10 @@ type Caller struct {
 	// Prefix is the beginning of the key that is not secret, for lists and metrics. A key that was rotated has several
 	// texts: it is that of the newest one.
 	Prefix string
-	// UsedPrefix is that of the text with which the request was made, and FirstPrefix that of the text with which the key
+	// UsedPrefix is that of the text with which the request was sent, and FirstPrefix that of the text with which the key
 	// was created. They may be empty if they equal Prefix.
 	UsedPrefix, FirstPrefix string
-	// AllClients is true if the key reaches all clients of its partner. Otherwise it reaches the clients that are
+	// AllClients is true if the key has access to all clients of its partner. Otherwise it reaches the clients that are
 	// listed for it in the database.
 	AllClients bool
 	Scopes     []Scope
@@ -44,7 +44,7 @@ type Caller struct {
 	Demo bool
 }
 
-// Used returns the prefix of the text with which the request was made, for the audit trail and the log.
+// Used returns the prefix of the text with which the request was sent, for the audit trail and the log.
 func (c *Caller) Used() string { return cmp.Or(c.UsedPrefix, c.Prefix) }
 
 // Name returns a name of the key that does not change when it is rotated, for budgets and positions: the prefix of its

@@ -56,7 +56,7 @@ const (
 )
 
 // ParseLogo decodes a PNG or JPEG file and encodes it again, so that the result contains nothing but the image. It
-// returns a result of its own unchanged. The image is at most 8 bits deep and not interlaced, as PDF files need it.
+// returns such a result unchanged. The image is at most 8 bits deep and not interlaced, as PDF files need it.
 // The error is a Fault. The size of the image is checked before it is decoded.
 func ParseLogo(file []byte) ([]byte, error) {
 	if len(file) > MaxLogoBytes {

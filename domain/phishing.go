@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ResultStatus is the status of a simulated mail: the furthest step that its user took. It never goes back.
+// ResultStatus is the status of a simulated email: the furthest step that its user took. It never goes back.
 type ResultStatus string
 
 // The states of a result, in their order.
@@ -90,7 +90,7 @@ func (r *Result) PublicFailure() string {
 // Cancelled reports whether the email was cancelled.
 func (r *Result) Cancelled() bool { return r.Status == ResultFailed && r.Failure == FailureCancelled }
 
-// ResultEventKind is the kind of a step of a sent mail: the status that it reached, or a report.
+// ResultEventKind is the kind of a step of a sent email: the status that it reached, or a report.
 type ResultEventKind string
 
 // The kinds of steps.
@@ -141,7 +141,7 @@ type PhishingCounts struct {
 	Sent, Opened, Clicked, Reported, CredentialsSubmitted, AttachmentsOpened int
 }
 
-// PhishingSummary counts a client's simulated mails: those sent in the last 30, 90 and 365 days, including today, and
+// PhishingSummary counts a client's simulated emails: those sent in the last 30, 90 and 365 days, including today, and
 // all.
 type PhishingSummary struct {
 	Days30, Days90, Days365, Total PhishingCounts

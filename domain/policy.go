@@ -27,7 +27,7 @@ type Policy struct {
 	UpdatedAt time.Time
 }
 
-// SignedSince returns the time after which a signature of the current version must have been made to be valid at now
+// SignedSince returns the time after which a signature of the current version must be dated to be valid at now
 // (decisions 7.6).
 func (p Policy) SignedSince(now time.Time) time.Time { return now.AddDate(0, 0, -p.RenewalDays) }
 

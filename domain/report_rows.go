@@ -144,7 +144,7 @@ type HistoryEvent struct {
 	Version int
 }
 
-// AskedUser is an active user who is asked to sign a policy.
+// AskedUser is an active user who has to sign a policy.
 type AskedUser struct {
 	Person
 	Title       string // of the policy

@@ -69,7 +69,7 @@ var roleRules = []roleRule{
 // chiefs are the abbreviated titles of chief officers.
 var chiefs = []string{"ceo", "cfo", "cto", "coo", "cio", "ciso"}
 
-// ClassifyRole returns the role that a user's job title indicates, or else the department, or else the part of the
+// ClassifyRole returns the role that a user's job title indicates, otherwise the department, otherwise the part of the
 // email before the last @; RoleStandard if none does.
 func ClassifyRole(jobTitle, department, email string) Role {
 	local := email
@@ -88,7 +88,7 @@ func ClassifyRole(jobTitle, department, email string) Role {
 	return RoleStandard
 }
 
-// roleIn returns the role that the text of the field where indicates: RoleExecutive for a chief officer, or else the
+// roleIn returns the role that the text of the field where indicates: RoleExecutive for a chief officer, otherwise the
 // role of the first rule that is for this field and applies. found is false if there is none.
 func roleIn(text words, where place) (role Role, found bool) {
 	if text.isChief() {

@@ -31,7 +31,7 @@ func MaybeAt(t *time.Time) *Time {
 	return &Time{*t}
 }
 
-// IsZero reports whether t is the zero Time, which means that there is no time.
+// IsZero reports whether t is the zero Time, which means no time.
 func (t Time) IsZero() bool { return t.Time.IsZero() }
 
 // AppendText appends the time as 2026-01-31T08:00:00.000000Z, in UTC. It never returns an error.

@@ -121,7 +121,7 @@ type DeliveryTry struct {
 	// StatusCode is the status code of the response; 0 without a response.
 	StatusCode int   `json:"status_code"`
 	DurationMS int64 `json:"duration_ms"`
-	// Response is the start of the response, at most MaxTryResponse bytes, or else the reason why there was none.
+	// Response is the start of the response, at most MaxTryResponse bytes, otherwise the reason why there was none.
 	Response string `json:"response"`
 }
 

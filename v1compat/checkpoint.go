@@ -27,7 +27,7 @@ const keyCheckpoints = 10_000
 // A checkpoint lasts CheckpointLife. It is evicted earlier only for walks of the same key (beyond keyCheckpoints,
 // oldest first), or as the store documents; an unreachable store has none. A page whose checkpoint is gone is
 // positional: its rows are counted from the start of the list. It is correct if the list has not changed since the
-// walk began; else the walk misses a row for each one removed before the offset, and repeats a row for each one
+// walk began; otherwise the walk misses a row for each one removed before the offset, and repeats a row for each one
 // inserted there. To avoid that, a client restarts at offset 0, or uses v2, whose cursors need no store.
 type Store interface {
 	// Cursor returns the cursor that was put at the offset of a list, or "".

@@ -209,7 +209,7 @@ func newRoute[Out, In, V2In, V2Out, Shown, Item any](
 		input := new(V2In)
 		path.apply(input, in)
 		if paging := pagingOf(input); paging != nil {
-			paging.Limit = 1 // valid, and enough to look up ids by a call; a page that is answered sets its own
+			paging.Limit = 1 // valid, and enough to look up ids by a call; a page that is read sets its own
 		}
 		if fill != nil {
 			fill(in.(*In), input)
@@ -220,7 +220,7 @@ func newRoute[Out, In, V2In, V2Out, Shown, Item any](
 }
 
 // withSamePath returns a toNext that returns the operation's input itself if the operation is the route's Successor or
-// the route has none, and else an input of the Successor with the same path.
+// the route has none, otherwise an input of the Successor with the same path.
 func (r *route) withSamePath() func(input, out any) any {
 	if r.Successor == nil || r.Successor == r.operation {
 		return func(input, _ any) any { return input }
@@ -337,7 +337,7 @@ func (r *route) serve(c *gin.Context) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	if e, ok := a.out.(encoder); ok { // it has JSON options of its own
+	if e, ok := a.out.(encoder); ok { // it has its own JSON options
 		return ginop.WriteJSON(c, r.Status, a.out, e.encoding())
 	}
 	return ginop.WriteJSON(c, r.Status, a.out)

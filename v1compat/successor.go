@@ -50,7 +50,7 @@ func successorPage(page pageRequest, rows int, whole, reordered bool) (op.Paging
 }
 
 // firstPage returns the successor's page for a page of v1 that was not read: the one with the same objects, if that
-// does not depend on the rows, or else the first page of the default size.
+// does not depend on the rows, otherwise the first page of the default size.
 func firstPage(page pageRequest, reordered bool) op.Paging {
 	if p, ok := successorPage(page, 0 /* rows */, false /* whole */, reordered); ok {
 		return p

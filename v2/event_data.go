@@ -14,8 +14,8 @@ import (
 )
 
 // RenderEvents returns the bodies of events in their order, with the present state of their objects in the release that
-// is served. The body of an event is empty if its object no longer exists or the release lacks its type. All objects of a
-// kind are read together. The publisher calls it (outbox.RenderEvents).
+// is served. The body of an event is empty if its object no longer exists or the release lacks its type. All objects of
+// a kind are read together. The publisher calls it (outbox.RenderEvents).
 func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
 	release, err := a.servedRelease(ctx)
 	if err != nil {
@@ -53,8 +53,8 @@ func (a *API) RenderEvents(ctx context.Context, events []db.OutboxEvent) ([]stri
 	return bodies, nil
 }
 
-// servedRelease returns the release that a process on the database serves, as it was recorded last, or else that of the
-// API. For one that this program does not know, which a later version serves, it returns the latest that it knows.
+// servedRelease returns the release that a process on the database serves, as it was recorded last, otherwise that of
+// the API. For one that this program does not know, which a later version serves, it returns the latest that it knows.
 func (a *API) servedRelease(ctx context.Context) (op.Release, error) {
 	recorded, err := a.db.ServedRelease(ctx)
 	if err != nil || recorded == "" {
@@ -102,9 +102,9 @@ func acknowledgmentOf(s db.EventSignature) api.PolicyAcknowledgment {
 	return api.PolicyAcknowledgment{PolicyID: s.PolicyID, UserID: s.UserID, Version: s.Version, AcknowledgedAt: domain.At(s.SignedAt)}
 }
 
-// newRenderer returns a renderer of the events of a release whose data is a Data. read returns the objects that still exist by
-// their keys; the data of other events is nil. key returns the key of an event's object. show converts an object to its v2
-// form.
+// newRenderer returns a renderer of the events of a release whose data is a Data. read returns the objects that still
+// exist by their keys; the data of other events is nil. key returns the key of an event's object. show converts an
+// object to its v2 form.
 func newRenderer[K comparable, T, Data any](
 	release op.Release,
 	read func(context.Context, []db.OutboxEvent) (map[K]T, error),

@@ -25,7 +25,7 @@ type ReportLinks func(domain.Report) string
 // WithReportLinks links to the files of reports. Without it no report has a download_url.
 func WithReportLinks(links ReportLinks) Option { return func(a *API) { a.reportLinks = links } }
 
-// newReport returns the report to insert: a PDF unless the body has a format. Its period is that of the body, or else
+// newReport returns the report to insert: a PDF unless the body has a format. Its period is that of the body, otherwise
 // the default one; nil if the type has none. It returns InvalidRequest for a period that the type does not allow.
 func newReport(today domain.Date, in *api.RequestReportInput) (domain.Report, error) {
 	r := domain.Report{

@@ -12,7 +12,7 @@ import (
 // This file has the operations that only version 1 needs. It is deleted with version 1, and so are api/v1.go, which
 // declares them, and db/v1.go, which reads and writes for them.
 
-// ForV1 binds the operations that only version 1 needs in a set of their own, with the cursors, the AroundWrite and the
+// ForV1 binds the operations that only version 1 needs in their own set, with the cursors, the AroundWrite and the
 // Trace of the API's Set. It panics if one of them is not bound.
 func ForV1(a *API) *op.Set {
 	s := &op.Set{Cursors: a.Set.Cursors, AroundWrite: a.aroundWrite, Trace: a.Set.Trace}

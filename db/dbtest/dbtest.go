@@ -1,5 +1,5 @@
 // Package dbtest gives tests a real PostgreSQL: the server of TEST_DATABASE_URL
-// if that is set, else one in a container where a Docker engine answers, else
+// if that is set, otherwise one in a container where a Docker engine answers, otherwise
 // an embedded one. All test processes of a user share the container or the
 // embedded server, and the last one out stops it; should a run be killed, the
 // next one joins its server and cleans up after it. A test gets a database of

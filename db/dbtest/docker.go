@@ -26,7 +26,7 @@ const (
 	passwordName = "POSTGRES_PASSWORD="
 )
 
-// dockerEngine returns the Docker engine, nil where none answers.
+// dockerEngine returns the Docker engine; nil if none responds.
 func dockerEngine(ctx context.Context) *dockertest.Pool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 )
 
 // fast are the settings of servers whose data need not outlive the machine. Tests have no
-// autovacuum: its workers change plans at times of their own, and a database that one is
+// autovacuum: its workers change plans at their own times, and a database that one is
 // connected to cannot be copied.
 var fast = map[string]string{
 	"autovacuum":         "off",

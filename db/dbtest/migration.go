@@ -130,7 +130,7 @@ var (
 	addCheck       = regexp.MustCompile(`ADD CONSTRAINT ([a-z_0-9]+) CHECK`)
 )
 
-// contracting reports whether a statement takes something away. Another condition for a CHECK is no less of it than a new
+// contracting reports whether a statement removes something. Another condition for a CHECK is no less of it than a new
 // one, which needs no line either.
 func (m *migration) contracting(statement string) bool {
 	added := func(name string) bool {

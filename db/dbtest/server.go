@@ -130,8 +130,8 @@ func (s *server) drop(ctx context.Context, database string) error {
 	return execute(ctx, s.pool, "DROP DATABASE IF EXISTS "+database+" WITH (FORCE)")
 }
 
-// template returns the migrated database of the schema, made where no process
-// has made it yet. It stays locked for as long as this process uses the server.
+// template returns the migrated database of the schema, and creates it if no process
+// has. It stays locked for as long as this process uses the server.
 func (s *server) template(ctx context.Context, schema Schema) (string, error) {
 	number := hash(schema.Key)
 	name := fmt.Sprintf("%s%s_%08x", templatePrefix, schema.Name, uint32(number))
@@ -193,7 +193,7 @@ func (s *server) ensureTemplate(ctx context.Context, schema Schema, name string,
 func (s *server) dropUnused(ctx context.Context, template string) error {
 	number, err := numberIn(template[strings.LastIndexByte(template, '_')+1:])
 	if err != nil {
-		return nil // not one of ours
+		return nil // another program's
 	}
 	return s.ifFree(ctx, templateClass, number, func() error { return s.drop(ctx, template) })
 }

@@ -297,11 +297,11 @@ func (s *batch) updateUser(r *stagedAccount, id domain.UserID, email string) boo
 	return true
 }
 
-// join links accounts without a user to the user with their address or, if there is none, to a new user. Of several users
-// with the key of the address it is the one with exactly the address, and else the oldest. A user who has
+// join links accounts without a user to the user with their address or, if there is none, to a new user. Of several
+// users with the key of the address it is the one with exactly the address, otherwise the oldest. A user who has
 // no account is merged; one whose account no longer exists is updated. One whose account exists, enabled or not, is
-// another person: the new account is skipped. So is one with an invalid address, or that of an earlier account. The next
-// run tries skipped accounts again (unsettled).
+// another person: the new account is skipped. So is one with an invalid address, or that of an earlier account. The
+// next run tries skipped accounts again (unsettled).
 func (s *batch) join(ctx context.Context) error {
 	if err := s.lockUsers(ctx, s.haveAddresses()); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (s *batch) rename(ctx context.Context) error {
 // resolveRenames returns which renames are possible, by index in list, and groups the indexes of renames that have to
 // be made in one transaction. A rename depends on the rename of the holder of its address, and is impossible if the
 // holder keeps the address. Of several users who want the same address, only the first may get it. So the possible
-// renames form chains and cycles, and each of these is a group. An impossible rename is a group of its own.
+// renames form chains and cycles, and each of these is a group. An impossible rename is its own group.
 func resolveRenames(list []renameRequest) (possible []bool, groups [][]int) {
 	requestOf := map[domain.UserID]int{} // the index of each user's request
 	waiting := map[domain.UserID]int{}   // by holder, the index of the request for its address; not read for the zero id

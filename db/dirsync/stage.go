@@ -52,9 +52,9 @@ func phaseSQL(account, user string) string {
 		user, existsSQL(account), phaseUpdate, user, wantedSQL(account), phaseJoin, phaseLeave)
 }
 
-// namesSQL returns the SQL expression of the user's names, first and last, as JSON, that follow from an account's given,
-// family and display name. The display name is split at its last space, and used only if there is no other name; one of
-// a single word is a first name.
+// namesSQL returns the SQL expression of the user's names, first and last, as JSON, that follow from an account's
+// given, family and display name. The display name is split at its last space, and used only if there is no other name;
+// one of a single word is a first name.
 func namesSQL(account string) string {
 	return strings.NewReplacer("a->", account+"->", "last space", `'^(.*) ([^ ]*)$'`).Replace(`CASE
 		WHEN a->>'display_name' IS NULL THEN '{}' -- release 1.0 has read it
@@ -97,8 +97,8 @@ func StagePage(ctx context.Context, d *db.DB, l *Lease, page Page) error {
 }
 
 // stageAccounts stages accounts, except those without a valid id. Each is merged with its staged record, if the run has
-// read it before, or else, unless fromStart, with the record that earlier runs applied. An account that did not change
-// is staged as NULL with phaseUnchanged, unless an earlier run left it unsettled.
+// read it before, otherwise, unless fromStart, with the record that earlier runs applied. An account that did not
+// change is staged as NULL with phaseUnchanged, unless an earlier run left it unsettled.
 func stageAccounts(
 	ctx context.Context, c *db.Change, client domain.ClientID, list []domain.DirectoryAccount, fromStart bool,
 ) error {
@@ -219,8 +219,9 @@ func stageMissing(ctx context.Context, c *db.Change, client domain.ClientID, who
 }
 
 // stageManagers stages the accounts whose manager has another email address than they have, or is gone. A directory
-// whose runs read changes reports none of them. All accounts of a manager follow in the run that reads the manager's, or,
-// if that fails after it has applied the manager's account, in the next one: the manager's account need not change again.
+// whose runs read changes reports none of them. All accounts of a manager follow in the run that reads the manager's,
+// or, if that fails after it has applied the manager's account, in the next one: the manager's account need not change
+// again.
 func stageManagers(ctx context.Context, c *db.Change, client domain.ClientID) error {
 	if err := pg.PreferIndexes(ctx, c); err != nil { // for the rest of the transaction
 		return err
@@ -271,8 +272,8 @@ func stageAgain(ctx context.Context, c *db.Change, client domain.ClientID) error
 		WHERE sync_accounts.phase = ?1`, client, phaseUnchanged))
 }
 
-// guard returns the reason why the guard stops a run that applies the staged accounts, or "" if it does not. It looks up
-// the staged account of each account, as batch.read does: a join would be planned for few of them.
+// guard returns the reason why the guard stops a run that applies the staged accounts, or "" if it does not. It looks
+// up the staged account of each account, as batch.read does: a join would be planned for few of them.
 func guard(ctx context.Context, c *db.Change, client domain.ClientID) (refusal string, err error) {
 	type counts struct{ Leaving, WithoutEmail, Users, Kept int }
 	n, err := pg.One[counts](ctx, c, "count who would be deactivated", pg.SQL(`

@@ -9,7 +9,7 @@ import (
 	"partnerapi/db/migrate"
 )
 
-// Tables are the tables of a part of the program, which have a version of their own.
+// Tables are the tables of a part of the program, which have their own version.
 type Tables struct {
 	Name string
 	// Version returns the version of the tables, 0 if they do not exist, and the version that this program needs.

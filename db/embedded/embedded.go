@@ -1,4 +1,4 @@
-// Package embedded runs a private PostgreSQL server in a folder of its own. Processes that use the same folder share
+// Package embedded runs a private PostgreSQL server in its own folder. Processes that use the same folder share
 // one server: the first process starts it, the others join it, and the last one to leave stops it. The server outlives
 // a killed process, and the next process joins it.
 package embedded

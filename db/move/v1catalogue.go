@@ -1,6 +1,6 @@
 package move
 
-// The numbers of templates in version 1 are lines of a kind of their own. They include those of the service's own
+// The numbers of templates in version 1 have their own kind of line. They include those of the service's own
 // templates, which each cell numbers for itself.
 
 // importedNumbers is the SQL of the imported rows, alias n.

@@ -18,7 +18,7 @@ const keptTries = 50
 // DeliveryMark is the outcome of a leased delivery.
 type DeliveryMark struct {
 	DeliveryLease
-	// Try is the try that was made. Nil puts the delivery back without a try.
+	// Try is the attempt. Nil puts the delivery back without an attempt.
 	Try *domain.DeliveryTry
 	// Status is DeliveryWaiting if the delivery is to be tried again at Due.
 	Status domain.DeliveryStatus

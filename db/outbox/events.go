@@ -128,8 +128,8 @@ func readingEnd(f domain.EventFilter, within domain.Period, more bool, key strin
 
 // eventPositions selects, in order, the positions of the first n events after a position that match the filter and are
 // within the caller's reach. It reads up to n events of each index range. There is one range for the partner if the
-// caller reaches all clients and the filter names none, else one for each client, each divided by the filter's types.
-// A page that is the first within a period begins at the partner's first event of that period.
+// caller reaches all clients and the filter names none, otherwise one for each client, each divided by the filter's
+// types. A page that is the first within a period begins at the partner's first event of that period.
 func eventPositions(ctx context.Context, f domain.EventFilter, after int64, within domain.Period, n int) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	var ranges, inRange pg.Query

@@ -3,7 +3,7 @@ package outbox
 import "strings"
 
 // nextInTurn returns an SQL item for LATERAL, alias f: the row after w (key, wrapped) of a cyclic walk over the UUID
-// keys of a table. It has the next greater key, whose branch LIMIT 1 takes first, or else the smallest, wrapped from
+// keys of a table. It has the next greater key, whose branch LIMIT 1 takes first, otherwise the smallest, wrapped from
 // then on, and the key's earliest due_at. The walk ends with the value began. Only rows of table, alias o, that match
 // where count.
 func nextInTurn(table, key, where, began string) string {

@@ -42,7 +42,7 @@ func scan[Row any](result pgx.Rows, rows []Row) ([]Row, error) {
 type field struct {
 	index []int // in the row; empty if the row is the value
 	// as is the type of pointer that the driver gets; nil for a pointer to the field's own type. The driver would find
-	// out at each value that a type of ours is a string or an array of bytes.
+	// out at each value that one of our types is a string or an array of bytes.
 	as reflect.Type
 }
 
@@ -80,7 +80,7 @@ func fieldsOf(row reflect.Type, columns []pgconn.FieldDescription) ([]field, err
 
 	l, err := newLayout(row, columns)
 	if err == nil {
-		layouts.Store(row, append(slices.Clip(known), l)) // a layout that a concurrent Store replaces is made again
+		layouts.Store(row, append(slices.Clip(known), l)) // a layout that a concurrent Store replaces is computed again
 	}
 	return l.fields, err
 }

@@ -162,7 +162,7 @@ const (
 
 // EachStaged calls fn with the lines of a round of a kind, ordered by client, user and line number. It returns the
 // first error of fn. The client of a line with a user is the client of the stored user. EachStaged reads the lines in a
-// snapshot of its own.
+// its own snapshot.
 func EachStaged(ctx context.Context, d *db.DB, kind, round int, fn func(StagedLine) error) error {
 	q := pg.SQL(`
 		SELECT l.kind, l.round, l.line, l.user_id, l.outcome, octet_length(l.text) AS size

@@ -73,7 +73,7 @@ type steps[Record, Row any] interface {
 	changesMore(in *Record) bool
 	// store stores the rows.
 	store(ctx context.Context) error
-	// follow adds or writes the effects of the records. committed does so after the commit, in transactions of its own.
+	// follow adds or writes the effects of the records. committed does so after the commit, in its own transactions.
 	follow(ctx context.Context) error
 	committed(ctx context.Context) error
 
@@ -170,7 +170,8 @@ func (k *kind[Record, Row]) Import(ctx context.Context, d *db.DB, list []any) ([
 	return results, err
 }
 
-// run reads and locks rows, computes the rows after the records, refuses records, stores rows, and runs the step follow.
+// run reads and locks rows, computes the rows after the records, refuses records, stores rows, and runs the step
+// follow.
 func (b *batch[Record, Row]) run(ctx context.Context) error {
 	for _, a := range b.list {
 		for _, f := range b.kind.fields {

@@ -11,7 +11,7 @@ import (
 
 // writeShowcaseEvents queues the scheduled emails of the first client, and writes its sync runs, events that wait to be
 // published, and a subscription with a past delivery. The subscription is paused so that the demonstration sends
-// nothing. The ids are of a random stream of their own, so that adding these objects did not change the ids of others.
+// nothing. The ids have their own random stream, so that adding these objects did not change the ids of others.
 func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domain.Date, shift time.Duration) {
 	ids := newRandom(eventStream, 0)
 	ids.shift = shift // as for all ids of the demonstration

@@ -17,7 +17,7 @@ import (
 // LargePartner is the name of the partner of the clients that Large adds.
 const LargePartner = "Seed Partner"
 
-// Size is the amount of data that Large adds. Users is the number of users of all clients together. With Mails it also
+// Size is the amount of data that Large adds. Users is the number of users of all clients together. If Mails is set, it also
 // adds the emails sent to the users, some 18 for each; the other data do not depend on it.
 type Size struct {
 	Clients, Users int
@@ -224,7 +224,7 @@ type largeClient struct {
 
 // client generates the i-th client of a run, with a number of users without history and, if more than four are active,
 // a collection and a policy. The clients were created at even intervals, from oldestClient to about youngestClient days
-// ago. Random values for emails are of a stream of their own, so that the other data are the same without emails.
+// ago. Random values for emails have their own stream, so that the other data are the same without emails.
 func (r *largeRun) client(i, users int) *largeClient {
 	number := r.existing + i + 1
 	g := &generator{random: newRandom(largeStream, number), today: r.today, catalogue: r.catalogue}

@@ -77,7 +77,7 @@ type simulation struct {
 	template *template
 }
 
-// countsAsClick reports whether a person fell for the mail: clicked, opened the attachment or submitted credentials
+// countsAsClick reports whether a person fell for the email: clicked, opened the attachment or submitted credentials
 // (decisions 3.10).
 func (s *simulation) countsAsClick() bool {
 	return s.ClickedAt != nil || s.AttachmentOpenedAt != nil || s.CredentialsSubmittedAt != nil

@@ -1,7 +1,7 @@
 // Package seed fills a database with generated data: a demonstration with all kinds of data, or any number of clients
 // and users for benchmarks. Both are deterministic: on the same day the same call writes the same rows, and all dates
 // are relative to that day. The package computes scores, counters and summaries from the generated rows, so that they
-// equal a recount. Mails by day and uses of templates are counted at the end, by package doctor.
+// equal a recount. Emails by day and uses of templates are counted at the end, by package doctor.
 package seed
 
 import (

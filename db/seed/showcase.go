@@ -155,7 +155,7 @@ func (g *generator) addShowcasePhishing(c *client) {
 	}
 }
 
-// addShowcaseExposures adds an exposure in every breach for four users, so that there are resolved and unresolved
+// addShowcaseExposures adds an exposure in every breach for four users, so that the data has resolved and unresolved
 // exposures of every severity.
 func (g *generator) addShowcaseExposures(c *client) {
 	users := c.active(anyUser)[:4]

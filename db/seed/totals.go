@@ -8,7 +8,7 @@ import (
 	"partnerapi/domain"
 )
 
-// figures are the sums from which the summary of a client is computed, in addition to the counters of its own row.
+// figures are the sums from which the summary of a client is computed, in addition to the counters of its row.
 type figures struct {
 	scores               int   // the sum of the scores of active users
 	days90, days365, all mails // the emails sent in the last 90 and 365 days, and all

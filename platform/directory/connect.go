@@ -100,7 +100,7 @@ func onlyPublic(transport *http.Transport) publicTransport {
 	return publicTransport{public, transport}
 }
 
-// RoundTrip sends r through the proxy that the environment sets for it, or else directly, to a public address only.
+// RoundTrip sends r through the proxy that the environment sets for it, otherwise directly, to a public address only.
 func (t publicTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.proxied.Proxy != nil {
 		if proxy, err := t.proxied.Proxy(r); err != nil || proxy != nil { // with a bad setting, proxied returns its error

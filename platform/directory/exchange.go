@@ -97,7 +97,7 @@ func (s *session) throttledError(after time.Duration) error {
 
 // sendWithRetries calls send until it succeeds or returns an error that is not retryable. It gives up with a Temporary
 // error after maxFailures failed requests, or at a throttled request if all pauses together exceed patience, and with a
-// permanent error after maxMalformed malformed answers. A pause is as long as the vendor asks, or else a backoff.
+// permanent error after maxMalformed malformed answers. A pause is as long as the vendor asks, otherwise a backoff.
 func (s *session) sendWithRetries(ctx context.Context, send func(context.Context) error) error {
 	var failures [3]int // by kind
 	var waited time.Duration
@@ -269,8 +269,8 @@ func (p *jsonProperty[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &p.Value) // null leaves the zero value
 }
 
-// authorize returns the current token while it is valid, or else requests a new one. The error is the transport's if it
-// has one, tokenError's if the request was refused, and else a malformedError: the response is no token.
+// authorize returns the current token while it is valid, otherwise requests a new one. The error is the transport's if
+// it has one, tokenError's if the request was refused, otherwise a malformedError: the response is no token.
 func (s *session) authorize(ctx context.Context) (*oauth2.Token, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()

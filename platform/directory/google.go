@@ -118,11 +118,12 @@ func (g *google) readPage(ctx context.Context, token string) (Page, error) {
 	return page, err
 }
 
-// throttleReasons are the reasons in Google's errors for throttled requests. Most have the status 403, as refusals have.
+// throttleReasons are the reasons in Google's errors for throttled requests. Most have the status 403, as refusals
+// have.
 var throttleReasons = []string{"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "dailyLimitExceeded"}
 
 // requestError returns the error of a refused request: retryable if it was throttled, ErrStartOver for an expired page
-// token, or else with a text that says what to do.
+// token, otherwise with a text that says what to do.
 func (g *google) requestError(a answer) error {
 	var response struct {
 		Error struct {

@@ -93,9 +93,9 @@ type googleAccount struct {
 	} `json:"languages"`
 }
 
-// account converts the account. Every field is given, because Google omits empty values. An account without a mailbox has
-// no email address: its primary one receives nothing. The department and title are
-// those of the last primary organization, or else of the first. The manager is the first relation of the type manager
+// account converts the account. Every field is given, because Google omits empty values. An account without a mailbox
+// has no email address: its primary one receives nothing. The department and title are
+// those of the last primary organization, otherwise of the first. The manager is the first relation of the type manager
 // whose value has an "@".
 func (a googleAccount) account() domain.DirectoryAccount {
 	email := strings.TrimSpace(a.PrimaryEmail)
@@ -123,7 +123,7 @@ func (a googleAccount) account() domain.DirectoryAccount {
 	return d
 }
 
-// language returns the code of the preferred language, or else of the first language that is not marked as not
+// language returns the code of the preferred language, otherwise of the first language that is not marked as not
 // preferred; empty if there is none.
 func (a googleAccount) language() string {
 	code := ""

@@ -64,9 +64,9 @@ func (c connector) newMicrosoft(settings MicrosoftSettings, secret string) (Sour
 	return m, nil
 }
 
-// A round is a sequence of pages: of all accounts, of the changes since the last round, or of the members of a group. The
-// place of a position is the name of a round, a space, and the link of the next page. The names are these and that of
-// roundMembers.
+// A round is a sequence of pages: of all accounts, of the changes since the last round, or of the members of a group.
+// The place of a position is the name of a round, a space, and the link of the next page. The names are these and that
+// of roundMembers.
 const (
 	roundAll     = "all"     // every account, by users/delta
 	roundChanges = "changes" // the accounts that changed since a delta link
@@ -211,8 +211,8 @@ var unknownLinkCodes = []string{
 	"syncstatenotfound", "syncstateinvalid", "resyncrequired", "directory_expiredpagetoken", "request_expiredpagetoken",
 }
 
-// requestError returns the error of a refused request: ErrStartOver for an expired link, or else with a text that says
-// what to do.
+// requestError returns the error of a refused request: ErrStartOver for an expired link, otherwise with a text that
+// says what to do.
 func (m *microsoft) requestError(a answer) error {
 	var response struct {
 		Error struct {

@@ -104,7 +104,7 @@ type batchAnswer struct {
 
 // readManagers sets the managers of a batch of accounts. An account whose manager is not found keeps the ID that it
 // has: the manager may be deleted, and be restored later, which is not a change of the account. It sends a request
-// again, in a smaller batch, if it was throttled, failed or not answered. It returns the first permanent error.
+// again, in a smaller batch, if it was throttled, failed or got no response. It returns the first permanent error.
 func (m *microsoft) readManagers(ctx context.Context, accounts []*domain.DirectoryAccount) error {
 	return m.sendWithRetries(ctx, func(ctx context.Context) error {
 		answers, err := m.sendBatch(ctx, accounts)

@@ -80,7 +80,7 @@ func (m *Marks[M]) next() []waitingMark[M] {
 
 // write writes marks in one transaction, and sends the outcome of each to its done: nil, or an error if its lease was
 // lost or it could not be written. If the transaction fails although the database is available, it writes each mark in
-// a transaction of its own. It does not write marks whose ctx has ended; the outcome is then ctx's error.
+// its own transaction. It does not write marks whose ctx has ended; the outcome is then ctx's error.
 func (m *Marks[M]) write(group []waitingMark[M]) {
 	group = slices.DeleteFunc(group, func(w waitingMark[M]) bool {
 		err := w.ctx.Err()

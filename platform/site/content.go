@@ -32,7 +32,7 @@ type content struct {
 	// compressed is the body in gzip; plain returns the uncompressed body for the rare callers without gzip.
 	compressed []byte
 	plain      func() []byte
-	// source is the text from which editions are made, for content with the service's address or another of
+	// source is the text from which editions are rendered, for content with the service's address or another of
 	// sampleMarks. Such content has no etag, compressed and plain. It is nil for other content.
 	source []byte
 	last   atomic.Pointer[edition] // the edition of the last request
@@ -240,7 +240,7 @@ func (b *builder) addAssets() (a assets, err error) {
 	return a, nil
 }
 
-// comments matches those of styles, and those of scripts on lines of their own, which readers are not sent.
+// comments matches those of styles, and those of scripts on their own lines, which readers are not sent.
 var comments = regexp.MustCompile(`(?m)^\s*//.*\n|(?s)/\*.*?\*/\s*`)
 
 // script is the content type of scripts.

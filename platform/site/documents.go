@@ -87,8 +87,8 @@ func (d *Documents) clock() domain.Clock {
 // hosts matches a valid Host: a name or an IP address, with an optional port.
 var hosts = regexp.MustCompile(`^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// BaseOf returns the service's address for a request: PublicURL, or else that of the request's Host, or Address if the
-// Host is invalid. It ignores X-Forwarded-Host and similar headers.
+// BaseOf returns the service's address for a request: PublicURL, otherwise that of the request's Host, or Address if
+// the Host is invalid. It ignores X-Forwarded-Host and similar headers.
 func (d *Documents) BaseOf(r *http.Request) string {
 	switch {
 	case d.PublicURL != "":
@@ -253,7 +253,7 @@ var sampleKeyPairs = []string{
 	"pk_demo", "YOUR_KEY",
 }
 
-// SampleDay is the day on which the samples of guides were made. Their dates are shifted as if SampleDay were today, so
+// SampleDay is the day on which the samples of guides were recorded. Their dates are shifted as if SampleDay were today, so
 // that future dates stay in the future.
 var SampleDay = time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC)
 

@@ -48,7 +48,7 @@ func (p page) Contents() []heading {
 type layout struct {
 	*builder
 	page
-	// Notice is noticeMark on pages with the notice; else empty.
+	// Notice is noticeMark on pages with the notice; otherwise empty.
 	Notice template.HTML
 	// Data is the data of the kind of page.
 	Data any
@@ -59,7 +59,7 @@ type layout struct {
 // Nearest returns the placeholder of the link to the nearest page.
 func (layout) Nearest() template.HTML { return nearestMark }
 
-// Parts returns the parts of a guide if the page is the guide or one of them; else nil.
+// Parts returns the parts of a guide if the page is the guide or one of them; otherwise nil.
 func (l layout) Parts(whole *guide) []*guide {
 	parts, within := []*guide(nil), l.Path == whole.Path
 	for _, g := range l.Guides {

@@ -48,9 +48,9 @@ func (b *batch) add(l records.StagedLine, record any, id [16]byte, items int) {
 	b.bytes, b.items = b.bytes+len(l.Text), b.items+items
 }
 
-// apply applies the staged lines of a kind in rounds, until a round has no lines. A line that clashes with another
+// apply applies the staged lines of a kind in rounds, until a round has no lines. A line that conflicts with another
 // object's name waits for the next round, which may find the name free. If a round after the first applies no line, the
-// next round refuses the lines that clash.
+// next round refuses the lines that conflict.
 func (k *kind) apply(ctx context.Context, r *run) error {
 	refuseClashes := false
 	for round := 0; ; round++ {
@@ -67,7 +67,7 @@ type pass struct {
 	*run
 	kind          *kind
 	round         int
-	refuseClashes bool // a line that clashes is refused, and does not wait for another round
+	refuseClashes bool // a line that conflicts is refused, and does not wait for another round
 	lines         int  // of the round
 
 	// waiting holds the objects with a line that waits for the next round: their later lines wait too. staged holds the
@@ -183,11 +183,11 @@ func (p *pass) stage(l records.StagedLine, k *kind, round int) {
 	})
 }
 
-// recordResult counts the result of a line, or stages the line to be counted later: for the next round if it clashes,
-// unless the pass refuses clashes; for kind.then if it has a second part, unless the first was refused. A line of two
+// recordResult counts the result of a line, or stages the line to be counted later: for the next round if it conflicts,
+// unless the pass refuses conflicts; for kind.then if it has a second part, unless the first was refused. A line of two
 // parts counts as refused, created or updated: the first of these that one of them is.
 func (p *pass) recordResult(l records.StagedLine, record any, result domain.ImportResult) {
-	first := domain.ImportOutcome(l.Outcome) // of the first part, if this is the second; else zero
+	first := domain.ImportOutcome(l.Outcome) // of the first part, if this is the second; otherwise zero
 	switch {
 	case result.Clashes && !p.refuseClashes:
 		p.waiting[idOf(record)] = true

@@ -161,7 +161,7 @@ func (r *lineReader) continues(line []byte) bool {
 			return false
 		}
 		if next := head[n-1]; !bytes.ContainsRune([]byte(" \t\r\n"), rune(next)) {
-			return bytes.ContainsRune([]byte(`"}],:`), rune(next)) // what does not begin a line of its own
+			return bytes.ContainsRune([]byte(`"}],:`), rune(next)) // what begins no new line
 		}
 	}
 }

@@ -179,7 +179,7 @@ func (t *try) markSlow() {
 	p.freed()
 }
 
-// end releases the place. If an attempt was made, it also judges the subscription: a failure (ok is false) or a late
+// end releases the place. If there was an attempt, it also judges the subscription: a failure (ok is false) or a late
 // success makes it a suspect with few places; after a quick success it is not one, and has twice as many places.
 func (t *try) end(made, ok bool) {
 	p := t.places

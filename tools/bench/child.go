@@ -20,7 +20,7 @@ import (
 	"partnerapi/domain"
 )
 
-// What is measured runs in processes of its own, so that its memory and its scheduling are its own. A child receives its
+// What is measured runs in its own processes, so that its memory and its scheduling are its own. A child receives its
 // parameters on its command line, writes one line of JSON, and exits when its standard input ends: with its parent,
 // however that exits.
 

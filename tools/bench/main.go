@@ -1,4 +1,4 @@
-// Command bench measures the service's speed and memory on this machine. It fills a PostgreSQL of its own with 1,000
+// Command bench measures the service's speed and memory on this machine. It fills its own PostgreSQL with 1,000
 // clients and 100,000 users, starts the service as serve wires it and a handwritten reference, each in its own process,
 // and compares them under the same load. Compared servers and requests take turns within one run, so that other work of
 // the machine slows both. Background work, imports and reports are measured in their own processes too. Each measure
@@ -40,7 +40,8 @@ type options struct {
 	users                   int
 }
 
-// run measures and prints the table. A command line that starts with the name of a child is the program starting itself.
+// run measures and prints the table. A command line that starts with the name of a child is the program starting
+// itself.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if len(args) == 2 && children[args[0]] != nil {
 		return runChild(ctx, args[0], args[1], os.Stdin, out)

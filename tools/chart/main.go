@@ -1,5 +1,5 @@
 // Command chart checks a Helm chart, in every combination of its main values: as helm lint --strict does,
-// as helm template renders it, and as Kubernetes would read it. It is a module of its own, so that the service
+// as helm template renders it, and as Kubernetes would read it. It is its own module, so that the service
 // does not depend on Kubernetes.
 package main
 

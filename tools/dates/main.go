@@ -8,7 +8,7 @@
 // A date is 2027-12-31T23:59, in UTC. The clock of Go is moved by a build overlay of
 // the package time, and PostgreSQL's by a library that is loaded into it, by the same
 // time. All runs in
-// namespaces of its own, with nothing but a loopback device and a resolver that never
+// its own namespaces, with nothing but a loopback device and a resolver that never
 // answers.
 package main
 
@@ -137,7 +137,7 @@ func testsAt(dir, date string, args []string) error {
 		return err
 	}
 	fmt.Println("==", date)
-	// One package at a time, so that each has a PostgreSQL of its own.
+	// One package at a time, so that each has its own PostgreSQL.
 	args = slices.Insert(slices.Clone(args), 2,
 		"-p=1", "-count=1", "-vet=off", "-timeout=0", "-exec="+self+" "+at+" "+date)
 	cmd := exec.Command(args[0], args[1:]...)

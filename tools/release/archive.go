@@ -59,7 +59,7 @@ func withFolders(entries []entry) []entry {
 	return sorted
 }
 
-// writeArchive writes the archive of a target: a folder of its own name.
+// writeArchive writes the archive of a target: a folder with the archive's name.
 func (r *release) writeArchive(w io.Writer, t target) error {
 	files, err := r.documents()
 	if err != nil {

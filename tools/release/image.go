@@ -113,7 +113,7 @@ func (r *release) withLayer(image v1.Image, files []entry) (v1.Image, error) {
 }
 
 // certificates are those of the authorities that Mozilla trusts without reserve, of a module's version and not of
-// the machine that the image is made on.
+// the machine that builds the image.
 func certificates() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {

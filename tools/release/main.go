@@ -1,7 +1,7 @@
 // Command release makes what a version of the program is given out as: archives,
 // packages for Debian and Red Hat, an image, a list of what is in them (SBOM), and
-// their checksums. The same commit gives the same bytes in every folder. It is a module
-// of its own, so that the program's has none of its dependencies.
+// their checksums. The same commit gives the same bytes in every folder. It is its
+// own module, so that the program's has none of its dependencies.
 //
 //	release -version v1.0.0    write dist/
 //	release -licenses          only check the licenses of what the program is built from
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// release is a version that is made.
+// release is a version to build.
 type release struct {
 	source
 	version  string // as v1.0.0

@@ -164,9 +164,9 @@ func (r *release) packageFiles(format string, t target) ([]packaged, error) {
 	return all, err
 }
 
-// packagedSettings returns the settings as a package has them: for rpm where the services read them, and else as a
-// template, which postinstall.sh copies once. As a conffile of dpkg, every change of the template would stop an unattended
-// upgrade, which cannot answer dpkg's question: every installation has changed its settings.
+// packagedSettings returns the settings as a package has them: for rpm where the services read them, otherwise as a
+// template, which postinstall.sh copies once. As a conffile of dpkg, every change of the template would stop an
+// unattended upgrade, which cannot answer dpkg's question: every installation has changed its settings.
 func (r *release) packagedSettings(format string, settings []byte) packaged {
 	if format == "rpm" || r.conffile {
 		return packaged{entry: entry{name: "etc/partnerapi/partnerapi.env", mode: 0o640, data: settings},
@@ -176,7 +176,7 @@ func (r *release) packagedSettings(format string, settings []byte) packaged {
 }
 
 // packagedUnit returns a unit as a package has it: with the program's place, and with the user that the package makes.
-// A dynamic user's data would be below /var/lib/private, where no command that is run by hand reaches them.
+// A dynamic user's data would be below /var/lib/private, which commands that are run manually cannot access.
 func (r *release) packagedUnit(name string) ([]byte, error) {
 	unit, err := r.read(name)
 	if err != nil {

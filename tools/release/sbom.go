@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// writeSBOM writes what the program is made of, in CycloneDX 1.6.
+// writeSBOM writes the program's components, in CycloneDX 1.6.
 func (r *release) writeSBOM(w io.Writer) error {
 	own := component(part{name: "partnerapi", version: r.version, purl: goPURL("partnerapi", r.version)}, []string{"Apache-2.0"})
 	own.Type = cdx.ComponentTypeApplication

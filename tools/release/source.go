@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// source is the working copy that a release is made of.
+// source is the working copy that a release is built from.
 type source struct {
 	root   string
 	commit string

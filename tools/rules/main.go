@@ -1,6 +1,6 @@
 // Command rules checks files of Prometheus rules as promtool does: their form, and
 // their expressions and templates; and the expressions of dashboards for Grafana
-// (.json). It is a module of its own, so that the service does not depend on
+// (.json). It is its own module, so that the service does not depend on
 // Prometheus.
 package main
 

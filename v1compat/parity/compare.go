@@ -144,7 +144,7 @@ func (q *query) reportPages(ctx context.Context, c comparison) {
 }
 
 // add reports a finding about s. In a finding that differs, it names the row of a list: by its object if the list's key
-// is an id, and else by the value of the key, or by the offset. A row that is identified by its content gets no name.
+// is an id, otherwise by the value of the key, or by the offset. A row that is identified by its content gets no name.
 // Each mismatch is reported with its object, by the ids of v1 and v2.
 func (q *query) add(ctx context.Context, s subject, f finding) {
 	f.object = q.object
@@ -292,8 +292,9 @@ func (q *query) compareTotal(c comparison) finding {
 }
 
 // compareStatus compares the status and the code of two answers, of which at least one is an error. v1 may return 403
-// where v2 returns 404: for a client out of reach (decisions 5.2). If the responses agree, it also checks the form of
-// the service's errors, not of an old service's, and between v1 and v2 that the status is q.status, if that is set.
+// where v2 returns 404: for a client that is not accessible (decisions 5.2). If the responses agree, it also checks the
+// form of the service's errors, not of an old service's, and between v1 and v2 that the status is q.status, if that is
+// set.
 func (q *query) compareStatus(v1, other answer) finding {
 	want := errorValue(other)
 	if !q.twoServices() && v1.status == http.StatusForbidden && other.status == http.StatusNotFound {

@@ -32,7 +32,7 @@ func (r *run) numbers(ctx context.Context) v1compat.Numbers {
 	}
 }
 
-// ids returns a function that finds the ids of numbers: unusedID if the key reaches no object with the number.
+// ids returns a function that finds the ids of numbers: unusedID if the key has access to no object with the number.
 func (r *run) ids(ctx context.Context) func([]idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
 	return func(keys []idmap.NumberKey) (map[idmap.NumberKey]idmap.UUID, error) {
 		found, err := resolve[idmap.NumberKey, idmap.UUID](ctx, r, keys, func(k idmap.NumberKey) (idmap.Kind, string) {
@@ -47,7 +47,7 @@ func (r *run) ids(ctx context.Context) func([]idmap.NumberKey) (map[idmap.Number
 	}
 }
 
-// clientOf returns a function that finds the client of a user: unusedID if the key does not reach the user.
+// clientOf returns a function that finds the client of a user: unusedID if the key has no access to the user.
 func (r *run) clientOf(ctx context.Context) func(domain.UserID) (domain.ClientID, error) {
 	return func(user domain.UserID) (domain.ClientID, error) {
 		if client, ok := r.known.Load(user); ok {

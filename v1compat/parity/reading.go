@@ -45,7 +45,7 @@ func (q *query) readV1(ctx context.Context, s *service) (reading, error) {
 	return q.readPages(ctx, s, q.request, q.Status, q.addV1)
 }
 
-// readOther reads the other side: the new service's v1 if two services are compared, and else v2. If the translators
+// readOther reads the other side: the new service's v1 if two services are compared, otherwise v2. If the translators
 // refuse the request, there is no request of v2 to make: the reading is their refusal.
 func (q *query) readOther(ctx context.Context) (reading, error) {
 	switch {
@@ -136,7 +136,7 @@ func (q *query) readByEmail(ctx context.Context, template request) (reading, err
 }
 
 // readPages reads a page and those that follow it. add adds a page to the reading, and returns the path of the next
-// one; empty after the last. If a page is not answered with status, the reading ends with that page, as refused.
+// one; empty after the last. If a page's status differs from status, the reading ends with that page, as refused.
 func (q *query) readPages(
 	ctx context.Context, s *service, page request, status int, add func(*reading, answer) (next string),
 ) (reading, error) {

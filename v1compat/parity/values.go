@@ -40,7 +40,7 @@ func mismatched(field string, v1, v2 jsontext.Value, answers ...answer) finding 
 
 func (f finding) differs() bool { return len(f.mismatches) > 0 }
 
-// check counts a value as equal if ok, and else adds a mismatch.
+// check counts a value as equal if ok, otherwise adds a mismatch.
 func (f *finding) check(field string, v1, v2 jsontext.Value, ok bool) {
 	if ok {
 		f.equal++
@@ -93,7 +93,7 @@ func (r rules) walk(f *finding, p pair) {
 	for _, field := range slices.Sorted(maps.Keys(all)) {
 		part := pair{field, v1[field], v2[field], p.object}
 		if p.v1.Kind() == '[' && r.element != "" {
-			if id := cmp.Or(memberOf(part.v1, "id"), memberOf(part.v2, "id")); id != "" { // an object of its own
+			if id := cmp.Or(memberOf(part.v1, "id"), memberOf(part.v2, "id")); id != "" { // its own object
 				part.object = Object{Kind: r.element, V1: id}
 			}
 		}

@@ -45,8 +45,8 @@ type Key struct {
 	Days []Day
 }
 
-// Who describes a key: its prefix, its name and its partner, empty if it is no longer in the database. Live is false for
-// a key that is revoked, expired or deleted.
+// Who describes a key: its prefix, its name and its partner, empty if it is no longer in the database. Live is false
+// for a key that is revoked, expired or deleted.
 type Who struct {
 	Prefix      string `json:"key"`
 	Name        string `json:"name"`
@@ -139,7 +139,8 @@ func Read(ctx context.Context, d pg.Runner, query ReportQuery) (*Report, error) 
 	return out, nil
 }
 
-// addKeys adds the keys of the totals of V1 to Keys, each without the rows of the report's days, and returns them by ID.
+// addKeys adds the keys of the totals of V1 to Keys, each without the rows of the report's days, and returns them by
+// ID.
 func (out *Report) addKeys(sums []total, now time.Time) map[domain.KeyID]*Key {
 	keys := map[domain.KeyID]*Key{}
 	for _, t := range sums {
@@ -286,7 +287,7 @@ func (o *Operation) addAgents(agents []string) {
 // Verdict is a key's progress from an operation of version 1 to its successor, or from version 1 as a whole.
 type Verdict string
 
-// The verdicts. A call of version 1 counts whatever it was answered, a call of the successor only if it did not fail.
+// The verdicts. A call of version 1 counts whatever its status, a call of the successor only if it did not fail.
 const (
 	// Moved: the successor was called after the last call of version 1, and that is at least Quiet ago.
 	Moved Verdict = "moved"
@@ -325,7 +326,7 @@ func verdictOf(lastCall time.Time, lastSuccessor *time.Time, now time.Time) Verd
 }
 
 // overallVerdict returns the verdict on a key from its operations: Stopped if all are. Else it ignores the stopped
-// ones: Moved or NotBegun if all others are, else HalfWay.
+// ones: Moved or NotBegun if all others are, otherwise HalfWay.
 func overallVerdict(operations []Operation) Verdict {
 	counts := map[Verdict]int{}
 	for _, o := range operations {

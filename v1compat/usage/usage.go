@@ -38,7 +38,7 @@ const (
 // caller's programs need.
 const ParityAgent = "partnerapi-parity/"
 
-// Call is a request that was answered.
+// Call is a request with its response.
 type Call struct {
 	Key domain.KeyID
 	// Surface (V1 or V2) and Operation name the called operation, by method and path, such as

@@ -195,7 +195,7 @@ type Request struct {
 	Query url.Values
 	// Body is the body; read only when the input has a Body.
 	Body []byte
-	// Arguments says that the query was made of a tool's arguments, and not written by the caller.
+	// Arguments says that the query was built from a tool's arguments, not written by the caller.
 	Arguments bool
 	// Coding is the content coding that the request names for its body; empty for none.
 	Coding string

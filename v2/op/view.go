@@ -10,7 +10,7 @@ import (
 )
 
 // View returns the value to encode as JSON for an output in the release: the output itself, if the release has all of
-// its fields, or else a copy without the others. A value that is wrapped in an interface is viewed by its own type.
+// its fields, otherwise a copy without the others. A value that is wrapped in an interface is viewed by its own type.
 func (r Release) View(output any) any {
 	t := reflect.TypeOf(output)
 	if t == nil {

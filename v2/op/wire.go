@@ -46,7 +46,7 @@ func (l *IDList[K]) AppendText(b []byte) ([]byte, error) {
 }
 
 // OneOf is a wire type with several forms, which is posted to webhooks. A member that all forms have identifies them.
-// Documents describe the type as an object of its own fields, so that a caller may meet a form that it does not know, and
+// Documents describe the type as an object with the common fields, so that a caller may meet a form that it does not know, and
 // each form as the body of a webhook.
 type OneOf interface {
 	// Forms returns the name of that member, and the forms. It is called on the zero value.

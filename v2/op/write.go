@@ -60,8 +60,8 @@ func (in *Input) Subject(input any) (client domain.ClientID, user domain.UserID)
 	return client, user
 }
 
-// Object returns the object that the path of an input names: the last one that is neither a client nor a user, else the
-// user, else the client. It is zero if the path names none.
+// Object returns the object that the path of an input names: the last one that is neither a client nor a user,
+// otherwise the user, otherwise the client. It is zero if the path names none.
 func (in *Input) Object(input any) (named domain.AuditObject) {
 	v := reflect.ValueOf(input).Elem()
 	rank := 0 // of named: 1 for a client, 2 for a user, 3 for another object

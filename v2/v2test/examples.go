@@ -90,7 +90,7 @@ func (e *Examples) AtOnce(t *testing.T) {
 	t.Logf("answers by status: %v", statuses)
 }
 
-// Record makes the call, which must be answered with status, and compares or writes its example. The parameters of the
+// Record makes the call, which must return status, and compares or writes its example. The parameters of the
 // path are written {name}.
 func (e *Examples) Record(t *testing.T, method, path string, status int, call Call) {
 	t.Helper()

@@ -23,7 +23,7 @@ type Receivers struct {
 	mu      sync.Mutex
 	checked []string
 	sent    []Sent
-	inTx    bool // whether a call was made in a transaction
+	inTx    bool // whether a call was sent in a transaction
 }
 
 // Sent is an event that was sent.

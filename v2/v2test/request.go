@@ -26,8 +26,8 @@ func (h *Harness) Caller(key string) *client.Client {
 	return c
 }
 
-// Do sends a request with a key. The body is sent as it is if it is a string, and else as JSON; nil means none. headers
-// are pairs of a name and a value.
+// Do sends a request with a key. The body is sent as it is if it is a string, otherwise as JSON; nil means none.
+// headers are pairs of a name and a value.
 func (h *Harness) Do(method, path, key string, body any, headers ...string) Response {
 	h.T.Helper()
 	r := client.Request{Method: method, Path: path, Header: http.Header{}}

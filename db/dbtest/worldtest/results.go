@@ -10,7 +10,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Figures returns the figures of a database by their metric and the values of its labels: "mails email waiting".
+// Figures returns the figures of a database by their metric and the values of its labels, such as "mails email waiting".
 func Figures(t testing.TB, d *db.DB) map[string]float64 {
 	t.Helper()
 	figures, err := doctor.CountFigures(t.Context(), d, time.Minute)

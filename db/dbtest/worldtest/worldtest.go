@@ -109,8 +109,7 @@ func (w *World) AddUser(client domain.ClientID, role domain.Role, score int) dom
 	return id
 }
 
-// AddSimulation adds a simulated email that was sent the given number of days ago, and what became of
-// it: columns of times, each of them as of the same day.
+// AddSimulation adds a simulated email that was sent the given number of days ago, with its outcome: columns of times, each of them as of the same day.
 func (w *World) AddSimulation(client domain.ClientID, user domain.UserID, age int, automated bool, columns ...string) {
 	w.T.Helper()
 	at := Noon.AddDate(0, 0, -age)

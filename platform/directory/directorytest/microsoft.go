@@ -28,7 +28,7 @@ type Behavior struct {
 	Absent bool
 	// Minimal returns only the changed properties of a changed account.
 	Minimal bool
-	// Apart returns the link to an account's manager in an entry of its own, on a later page.
+	// Apart returns the link to an account's manager in its own entry, on a later page.
 	Apart bool
 	// Reverse returns the accounts of a round in the other order.
 	Reverse bool

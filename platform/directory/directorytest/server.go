@@ -17,7 +17,7 @@ type Fault struct {
 	// Path is a part of the paths of the requests that it happens to, as in
 	// "/users/delta", "/manager" (within a batch) or "token"; empty for every one.
 	Path string
-	// After is how many of these requests are answered as usual before.
+	// After is how many of these requests get the usual response before.
 	After int
 	// Times is how many of them it happens to; 0 for one.
 	Times int

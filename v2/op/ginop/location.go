@@ -24,8 +24,8 @@ type objectPlace struct {
 }
 
 // locations returns, by operation id, the place of what each creates, for the header Location. The path is that of the
-// operation that reads such an object, else updates, else deletes it. Operations without such a path, or without an id
-// in the output, are omitted.
+// operation that reads such an object, otherwise updates, otherwise deletes it. Operations without such a path, or
+// without an id in the output, are omitted.
 func locations(set *op.Set) map[string]objectPlace {
 	places := map[string]objectPlace{}
 	for _, creating := range set.All() {

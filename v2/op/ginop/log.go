@@ -67,7 +67,7 @@ func (e *Edge) observe(c *gin.Context, s *Surface, operation string, took time.D
 	if !e.Log.Enabled(ctx, level) {
 		return
 	}
-	// A record that is made here needs no look-up of its source line, which the log does not show.
+	// A record that is created here needs no look-up of its source line, which the log does not show.
 	line := slog.NewRecord(time.Now(), level, "request", 0)
 	line.AddAttrs(
 		slog.String("request_id", RequestID(c)), slog.String("method", c.Request.Method),

@@ -25,7 +25,7 @@ type Metrics struct {
 }
 
 const (
-	// refusedPartners is how many partners have a series of their own; the others share one.
+	// refusedPartners is how many partners have their own series; the others share one.
 	refusedPartners = 1000
 	// noPartner is the label of callers without a valid key.
 	noPartner = "none"

@@ -21,7 +21,7 @@ type Protocol struct {
 	// reject the request.
 	Before func(http.ResponseWriter, *http.Request) (answered bool, err error)
 	// Serve answers a request with a valid key; its context has the caller. body is that of a POST; other bodies are
-	// not read. The request has a place in progress, which it shares with the requests to operations that are made in
+	// not read. The request has a place in progress, which it shares with the requests to operations in
 	// its context. An error is rendered, by Fault or as v2 does, unless something was written.
 	Serve func(w http.ResponseWriter, r *http.Request, body []byte) error
 	// Fault, if set, returns the body of the response to an error. If it returns nil, the error is rendered as v2 does.

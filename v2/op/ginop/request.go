@@ -218,7 +218,7 @@ func (s *Surface) fail(c *gin.Context, err error) error {
 
 var validRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// requestID returns given, the caller's id, if it is well formed, and else a new id.
+// requestID returns given, the caller's id, if it is well formed, otherwise a new id.
 func requestID(given string) string {
 	if given != "" && validRequestID.MatchString(given) {
 		return given

@@ -78,8 +78,8 @@ func (m *message) usesNewestVersion() bool {
 	return m.request.Header.Get(versionHeader) >= newestVersion
 }
 
-// rejectMethod answers a message of an unknown method: a request with -32601, a notification with 202. The status of
-// the error is 404 in the newest version of the protocol, and 200 in older ones, in which 404 ends the session.
+// rejectMethod answers a message of an unknown method: a request with -32601, a notification with 202. The error has
+// status 404 in the newest version of the protocol, and 200 in older ones, in which 404 ends the session.
 func rejectMethod(w http.ResponseWriter, m *message) error {
 	if len(m.ID) == 0 {
 		w.WriteHeader(http.StatusAccepted)

@@ -46,7 +46,8 @@ func (b *builder) readExample(id string) (out Example, err error) {
 	return out, nil
 }
 
-// parameter returns the example's value of a parameter: a number if it is an integer, else a text; nil if it has none.
+// parameter returns the example's value of a parameter: a number if it is an integer, otherwise a text; nil if it has
+// none.
 func (e *Example) parameter(in, name string, schema *openapi3.Schema) any {
 	text, ok := e.Path[name]
 	if in == openapi3.ParameterInQuery {

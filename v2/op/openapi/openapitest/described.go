@@ -84,7 +84,7 @@ func undescribed(o *openapi3.Operation) (missing []string) {
 func undescribedFields(path string, schema *openapi3.Schema) (missing []string) {
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		property := schema.Properties[name]
-		// A reference without a description of its own is not wrapped in an allOf.
+		// A reference without its own description is not wrapped in an allOf.
 		if property.Ref != "" || property.Value.Description == "" {
 			missing = append(missing, path+"."+name)
 		}

@@ -72,7 +72,7 @@ var validators sync.Map
 // maxName is the maximum length of a key of Shared that is the document's name, and not its text.
 const maxName = 100
 
-// Shared returns the validator of the document that make returns. It is made once for all tests of the process with the
+// Shared returns the validator of the document that make returns. It is created once for all tests of the process with the
 // same key, as reading a document takes longer than most tests. A short key, such as a file's path, is the document's
 // name in messages.
 func Shared(t testing.TB, key string, make func() (*openapi3.T, error)) *Validator {
