@@ -105,7 +105,7 @@ NIGHTLY_FUZZTIME ?= 5m
 test-nightly: ## run race, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) per target; continue after failures (takes hours)
 	$(MAKE) -k -j1 race test-scale test-dates $(if $(V1COMPAT),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
 
-lint: ## check the formatting, and run vet, staticcheck and actionlint
+lint: ## check the formatting and the words, and run vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet -tags '$(TAGS) slow scale' ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
@@ -114,6 +114,13 @@ lint: ## check the formatting, and run vet, staticcheck and actionlint
 	cd tools/mcpgo && $(GO) vet . && $(GO) tool -modfile=../go.mod staticcheck .
 	cd tools/connect && $(GO) vet ./telegraf
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
+	@$(MAKE) -s voice
+
+# Vale needs cgo to tell comments from code.
+voice: export CGO_ENABLED = 1
+voice: ## check the words of documents and comments by the rules in tools/vale (docs/voice_test.go: those of strings)
+	@found=$$($(GO) tool -modfile=tools/vale/go.mod vale --no-exit --output=line $$(git ls-files '*.md' '*.go' ':!*_test.go') | grep -vEf tools/vale/exceptions.txt); \
+	test -z "$$found" || { echo "$$found"; echo "reword these, or list what is right in tools/vale/exceptions.txt"; exit 1; }
 
 lint-more: ## run golangci-lint (.golangci.yml); it takes minutes to compile
 	$(GO) tool -modfile=tools/lint/go.mod golangci-lint run ./...
