@@ -212,7 +212,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 		err = tooLargeError{c.config.MaxBody}
 	}
 	if err != nil {
-		return a, fmt.Errorf("read the answer to %s %s%s: %w", r.Method, c.base, r.Path, err)
+		return a, fmt.Errorf("read the response to %s %s%s: %w", r.Method, c.base, r.Path, err)
 	}
 	return a, nil
 }

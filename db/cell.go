@@ -59,7 +59,7 @@ const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND
 // RejectFrozen returns Unavailable while any partner moves to another cell. It is for imports, which may write rows of
 // all partners. Call it after a lock or write: the hand-over waits only for transactions that have an id.
 func (c *Change) RejectFrozen(ctx context.Context) error {
-	frozen, err := pg.One[bool](ctx, c, "look whether a partner is handed over", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))
+	frozen, err := pg.One[bool](ctx, c, "check whether a partner moves", pg.Prepared(pg.SQL("SELECT "+anyFrozen)))
 	if err == nil && frozen {
 		err = errMoving()
 	}

@@ -328,7 +328,7 @@ const OutboxChannel = "outbox"
 // is 1 if someone waits for the email, otherwise 2. with is empty, or holds WITH queries for rows, each followed by a
 // comma.
 func (c *Change) InsertOutbox(ctx context.Context, with, rows pg.Query) error {
-	return pg.Run(ctx, c, "put mails into the outbox", pg.SQL(`
+	return pg.Run(ctx, c, "put emails into the outbox", pg.SQL(`
 		WITH ?with added AS (INSERT INTO outbox (client_id, id, kind, urgency, due_at) ?rows RETURNING id)
 		SELECT pg_notify(?outboxChannel, '') FROM added LIMIT 1`,
 		pg.Named{"with": with, "rows": rows, "outboxChannel": OutboxChannel}))

@@ -388,7 +388,7 @@ func (c *Change) flushDays(ctx context.Context) error {
 		return cmp.Or(slices.Compare(a.ClientID[:], b.ClientID[:]), b.Day.DaysUntil(a.Day))
 	})
 	c.WillLock(DayLocks)
-	return pg.Run(ctx, c, "count simulated mails", pg.SQL(`
+	return pg.Run(ctx, c, "count simulated emails", pg.SQL(`
 		INSERT INTO phishing_days AS p
 			(client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)
 		SELECT client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened

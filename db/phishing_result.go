@@ -73,7 +73,7 @@ type phishingSpan struct {
 // PhishingSummary counts the client's simulated emails, and the users who fell for two or more in the last 365 days.
 func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, error) {
 	// One row for each span of days; NULL means all time. repeat_clickers is the same in each row.
-	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated mails", pg.SQL(`
+	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated emails", pg.SQL(`
 		SELECT coalesce(sum(p.sent), 0) AS sent, coalesce(sum(p.opened), 0) AS opened, coalesce(sum(p.clicked), 0) AS clicked,
 			coalesce(sum(p.reported), 0) AS reported, coalesce(sum(p.credentials_submitted), 0) AS credentials_submitted,
 			coalesce(sum(p.attachments_opened), 0) AS attachments_opened,

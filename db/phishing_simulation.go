@@ -106,7 +106,7 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 		row.Status, row.CreatedAt, row.UpdatedAt = domain.ResultScheduled, c.At, c.At
 		return row
 	})
-	if err := pg.Run(ctx, c, "schedule simulated mails", pg.Insert(rows...)); err != nil {
+	if err := pg.Run(ctx, c, "schedule simulated emails", pg.Insert(rows...)); err != nil {
 		return err
 	}
 	ids := pg.MapRows(results, func(r *domain.Result) domain.ResultID { return r.ID })

@@ -124,7 +124,7 @@ var objectsByID = map[string]string{
 func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, error) {
 	object, ok := objectsByID[noun]
 	if !ok {
-		return nil, fmt.Errorf("find objects within reach: no kind is called %q", noun)
+		return nil, fmt.Errorf("find accessible objects: no kind is called %q", noun)
 	}
 	within := WithinReach(ctx) // the condition on the object o and its client c, whose columns are NULL if o has none
 	switch noun {
@@ -139,7 +139,7 @@ func (d *DB) Reached(ctx context.Context, noun string, ids []UUID) ([]UUID, erro
 	// The LIMITs make the planner search an index for each id. With outdated statistics, of a table that was just filled,
 	// it would read the whole table, or all clients of the partner. So conditions on a row are outside of its LIMIT.
 	// ClientID only serves to read UUIDs: the ids are of the kind that noun names.
-	reached, err := pg.All[domain.ClientID](ctx, d, "find which "+noun+"s are within reach", pg.SQL(`
+	reached, err := pg.All[domain.ClientID](ctx, d, "find accessible "+noun+"s", pg.SQL(`
 		SELECT o.id FROM unnest(?::uuid[]) AS w (id) CROSS JOIN LATERAL (`+object+`) AS o
 		LEFT JOIN LATERAL (SELECT id, partner_id, archived_at FROM clients WHERE id = o.client_id LIMIT 1) AS c ON true
 		WHERE ?`, ids, within))

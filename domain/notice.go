@@ -54,7 +54,7 @@ type WebhookFailure struct {
 func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	n := Notice{Action: "Read how deliveries are retried", Path: "/docs/guide/webhooks"}
 	target, since := fmt.Sprintf("webhook %s (%s)", f.ID, origin(f.URL)), f.Since.UTC().Format("2 January 2006, 15:04 UTC")
-	tries := fmt.Sprintf("GET /v2/webhooks/%s/deliveries lists each try and what the endpoint answered.", f.ID)
+	tries := fmt.Sprintf("GET /v2/webhooks/%s/deliveries lists each attempt and what the endpoint returned.", f.ID)
 	if !f.Disabled {
 		n.Subject = "Deliveries to your webhook fail"
 		n.Paragraphs = []string{

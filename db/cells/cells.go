@@ -144,7 +144,7 @@ func (c *Cells) TrackingSecrets() [][]byte { return c.cache.Load().secrets[db.Tr
 // LinksOf returns the public URL of the cell to which the partner of a simulated mail
 // moved; "" if the partner is in this cell, or the URL is not known.
 func (c *Cells) LinksOf(ctx context.Context, result domain.ResultID) (string, error) {
-	url, err := pg.One[*string](ctx, c.db, "look where a simulated mail moved", pg.Prepared(pg.SQL(`
+	url, err := pg.One[*string](ctx, c.db, "find where a simulated email moved", pg.Prepared(pg.SQL(`
 		SELECT max(m.public_url) FROM phishing_results AS r JOIN clients AS c ON c.id = r.client_id
 		JOIN moves AS m ON m.partner_id = c.partner_id WHERE r.id = ? AND m.step = 'gone'`, result)))
 	return domain.OrZero(url), err

@@ -46,7 +46,7 @@ func NeedPrograms(t testing.TB) {
 		return
 	}
 	if _, err := embedded.Programs(binDir()); err != nil {
-		t.Skipf("TEST_DATABASE_URL is set, and this test needs a server of its own: %v", err)
+		t.Skipf("TEST_DATABASE_URL is set, and this test needs its own server: %v", err)
 	}
 }
 

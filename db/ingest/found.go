@@ -260,12 +260,12 @@ func storeReported(ctx context.Context, c *db.Change, reports []reportedRow, cla
 		}
 	}
 	if len(reports) > 0 {
-		err := noteReported(ctx, c, "store reported mails", pg.SQL(storeReportedSQL, pg.Named{"reports": reports, "now": c.At}))
+		err := noteReported(ctx, c, "store reported emails", pg.SQL(storeReportedSQL, pg.Named{"reports": reports, "now": c.At}))
 		if err != nil {
 			return err
 		}
 	}
-	return noteReported(ctx, c, "classify reported mails", pg.SQL(classifySQL, pg.Named{"messages": messages, "now": c.At}))
+	return noteReported(ctx, c, "classify reported emails", pg.SQL(classifySQL, pg.Named{"messages": messages, "now": c.At}))
 }
 
 // noteReported runs a statement, with a name, that returns changed reports. It registers the users for a recomputation

@@ -51,7 +51,7 @@ func (m *Move) freeze(ctx context.Context) error {
 	defer cancel()
 	err := m.waitUntil(drainCtx, `
 		SELECT NOT EXISTS (SELECT FROM outbox AS o LEFT JOIN clients AS c ON c.id = o.client_id
-				WHERE (c.partner_id = ?0 OR o.client_id = ?0) -- the latter: mails to the partner itself
+				WHERE (c.partner_id = ?0 OR o.client_id = ?0) -- the latter: emails to the partner itself
 				AND o.lease IS NOT NULL AND o.due_at > now())
 			AND NOT EXISTS (SELECT FROM webhooks AS w JOIN webhook_deliveries AS d ON d.webhook_id = w.id
 				WHERE w.partner_id = ?0 AND d.status = 'waiting' AND d.lease IS NOT NULL AND d.due_at > now())`, m.Partner)

@@ -43,7 +43,7 @@ const failedMails = `
 
 // FailedMails lists at most limit emails that were given up since a time, the oldest failure first.
 func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]FailedMail, error) {
-	return pg.All[FailedMail](ctx, d, "list failed mails", pg.SQL(
+	return pg.All[FailedMail](ctx, d, "list failed emails", pg.SQL(
 		"SELECT * FROM ("+failedMails+") AS m ORDER BY failed_at, id LIMIT ?limit",
 		pg.Named{"since": since, "ids": []string(nil) /* any */, "limit": limit}))
 }
@@ -54,7 +54,7 @@ func FailedMails(ctx context.Context, d *db.DB, since time.Time, limit int) ([]F
 func RetryMails(ctx context.Context, d *db.DB, since time.Time, ids []string, limit int) (mails []FailedMail, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.ResultLocks)
-		mails, err = pg.All[FailedMail](ctx, c, "retry failed mails", pg.SQL(`
+		mails, err = pg.All[FailedMail](ctx, c, "retry failed emails", pg.SQL(`
 			WITH chosen AS MATERIALIZED (SELECT * FROM (`+failedMails+`) AS m ORDER BY failed_at, id LIMIT ?limit),
 			requests AS (
 				UPDATE mail_requests AS r SET failed_at = NULL, failure = NULL FROM chosen AS c

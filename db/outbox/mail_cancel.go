@@ -40,7 +40,7 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 func cancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.ResultID) (map[domain.ResultID]bool, error) {
 	c.WillLock(db.OutboxLocks)
 	c.WillLock(db.ResultLocks)
-	marked, err := pg.All[domain.ResultID](ctx, c, "cancel simulated mails", pg.SQL(`
+	marked, err := pg.All[domain.ResultID](ctx, c, "cancel simulated emails", pg.SQL(`
 		WITH unsent AS MATERIALIZED (
 			SELECT client_id, id FROM outbox
 			WHERE client_id = ?client AND id = ANY(?ids::uuid[]) AND kind = ?simulatedMail AND lease IS NULL AND NOT maybe_sent

@@ -102,7 +102,7 @@ func leaseMails(
 	for urgency, count := range clientCount {
 		share[urgency] = min(n, max(1, 2*n/count))
 	}
-	return pg.All[claimedMail](ctx, d, "claim mails", pg.SQL(`
+	return pg.All[claimedMail](ctx, d, "claim emails", pg.SQL(`
 		WITH due AS (
 			SELECT t.client_id, t.urgency, t.place, o.id,
 				row_number() OVER (PARTITION BY t.client_id, t.urgency ORDER BY o.due_at, o.id) AS turn
@@ -148,7 +148,7 @@ type Requeue struct {
 
 // RequeueMail gives a lease back, stores q, and forgets a scan. It returns db.ErrLeaseLost if the lease is lost.
 func RequeueMail(ctx context.Context, d *db.DB, l Lease, q Requeue) error {
-	return pg.RunOr(ctx, d, db.ErrLeaseLost, "put a mail back", pg.SQL(`
+	return pg.RunOr(ctx, d, db.ErrLeaseLost, "put an email back", pg.SQL(`
 		UPDATE outbox SET lease = NULL, scanned = NULL, due_at = ?at, attempts = attempts + ?failed::integer,
 			maybe_sent = maybe_sent OR ?maybeSent
 		WHERE client_id = ?client AND id = ?id AND lease = ?token`, pg.Named{

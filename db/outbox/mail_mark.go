@@ -71,7 +71,7 @@ func noteNotified(ctx context.Context, c *db.Change, notices []markedRow) error 
 		clients, users, breaches = append(clients, n.ClientID), append(users, *n.UserID), append(breaches, *n.BreachName)
 	}
 	c.WillLock(db.ExposureLocks)
-	return pg.Run(ctx, c, "note who was told of exposures", pg.SQL(`
+	return pg.Run(ctx, c, "record who was notified of exposures", pg.SQL(`
 		WITH chosen AS MATERIALIZED (
 			SELECT e.client_id, e.user_id, e.breach_name FROM exposures AS e
 			JOIN unnest(?clients::uuid[], ?users::uuid[], ?breaches::text[]) AS n (client_id, user_id, breach_name)
@@ -98,7 +98,7 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail, sentAt time.T
 	}
 	c.WillLock(db.OutboxLocks)
 	c.WillLock(db.ResultLocks)
-	return pg.All[markedRow](ctx, c, "mark mails as sent", pg.SQL(`
+	return pg.All[markedRow](ctx, c, "mark emails as sent", pg.SQL(`
 		WITH settled AS (
 			DELETE FROM outbox AS o USING unnest(?clients::uuid[], ?ids::uuid[], ?tokens::uuid[], ?users::uuid[], ?from::text[], ?subjects::text[])
 				AS t (client_id, id, lease, user_id, from_email, subject)
@@ -159,7 +159,7 @@ var kindTables = map[db.OutboxKind]struct{ name, client string }{
 func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Named) error {
 	return d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.OutboxLocks)
-		err := pg.RunOr(ctx, c, db.ErrLeaseLost, "take a mail out of the outbox", pg.SQL(
+		err := pg.RunOr(ctx, c, db.ErrLeaseLost, "delete an email from the outbox", pg.SQL(
 			"DELETE FROM outbox WHERE client_id = ?client AND id = ?id AND lease = ?lease",
 			pg.Named{"client": l.Client, "id": l.ID, "lease": l.Token}))
 		if err != nil {
@@ -170,7 +170,7 @@ func markUnsent(ctx context.Context, d *db.DB, l Lease, set string, values pg.Na
 		}
 		table := kindTables[l.Kind]
 		values["client"], values["id"], values["now"] = l.Client, l.ID, c.At
-		return pg.Run(ctx, c, "mark a mail as unsent", pg.SQL(
+		return pg.Run(ctx, c, "mark an email as unsent", pg.SQL(
 			"UPDATE "+table.name+" SET "+set+" WHERE "+table.client+" = ?client AND id = ?id", values))
 	})
 }

@@ -37,7 +37,7 @@ func MailPartners(ctx context.Context, c *db.Change, mails []domain.PartnerMail)
 	added, err := pg.All[struct {
 		ID domain.MessageID
 		MailedAdmin
-	}](ctx, c, "ask for mails to partners", pg.SQL(`
+	}](ctx, c, "request emails to partners", pg.SQL(`
 		WITH wanted AS (
 			SELECT DISTINCT ON (n.partner_id, n.kind, n.cause, `+db.EmailKeyOf("a")+`) n.*, a.id AS admin_id, a.email
 			FROM unnest(?partners::uuid[], ?kinds::text[], ?causes::text[], ?notices::text[]) AS n (partner_id, kind, cause, notice)

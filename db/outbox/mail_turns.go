@@ -43,7 +43,7 @@ func (t mailTurn) key() mailTurn { return mailTurn{Urgency: t.Urgency, Client: t
 // leased, it adds the clients of the n emails that have waited longest. It returns the clients with due emails, and the
 // last one read.
 func nextTurns(ctx context.Context, d *db.DB, turns *MailTurns, n int, now time.Time) ([]mailTurn, error) {
-	return pg.All[mailTurn](ctx, d, "look for clients with mails", pg.SQL(`
+	return pg.All[mailTurn](ctx, d, "find clients with emails", pg.SQL(`
 		WITH suspended AS MATERIALIZED (`+db.SuspendedSenders+`), walked AS MATERIALIZED (
 			SELECT u.urgency, w.* FROM (VALUES (1::smallint, ?urgent::uuid), (2::smallint, ?other::uuid)) AS u (urgency, after)
 			CROSS JOIN LATERAL (

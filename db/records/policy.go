@@ -69,7 +69,7 @@ func (b *policies) checkScope(in *domain.PolicyRecord, before, p *importedPolicy
 	switch {
 	case p.ScopeType == domain.TenantScope:
 		if id, ok := domain.RefAs[domain.ClientKind](scope); in.ScopeID.Given && (!ok || id != p.Client) {
-			return errors.New("scope_id: must be the policy's client, or be left out")
+			return errors.New("scope_id: must be the policy's client, or omitted")
 		}
 		return nil
 	case !in.ScopeID.Given && in.ScopeType.Given && typeChanged:

@@ -70,7 +70,7 @@ func (b *results) lockResults(ctx context.Context) ([]importedResult, error) {
 		return nil, err
 	}
 	b.WillLock(db.OutboxLocks)
-	err = pg.Run(ctx, b, "lock mails that wait", pg.SQL(`
+	err = pg.Run(ctx, b, "lock waiting emails", pg.SQL(`
 		SELECT FROM outbox AS o JOIN phishing_results AS r ON r.client_id = o.client_id AND r.id = o.id
 		WHERE r.id = ANY(?::uuid[]) ORDER BY o.client_id, o.id FOR UPDATE OF o`, pg.IDs(ids)))
 	if err != nil {
@@ -205,7 +205,7 @@ func statusOf(r *domain.Result) domain.ResultStatus {
 func checkResult(r *domain.Result, at time.Time) error {
 	switch {
 	case (r.FailedAt != nil) != (r.Failure != ""):
-		return errors.New("failed_at and failure: a mail that failed has both")
+		return errors.New("failed_at and failure: a failed email has both")
 	case r.FailedAt != nil && r.SentAt != nil:
 		return errors.New("failed_at: the mail was sent")
 	case r.ReportedAt != nil && !r.Reported:
@@ -236,7 +236,7 @@ func checkResult(r *domain.Result, at time.Time) error {
 		}
 	}
 	if r.Status == domain.ResultScheduled && at.Sub(r.SendAt) > lateSend {
-		return errors.New("send_at was more than 7 days ago: a mail of then needs sent_at, or failed_at and failure")
+		return errors.New("send_at was more than 7 days ago: such an email needs sent_at, or failed_at and failure")
 	}
 	return nil
 }
@@ -280,7 +280,7 @@ func (b *results) follow(ctx context.Context) error {
 			unscheduled = append(unscheduled, r.After.ID)
 		}
 	}
-	err = pg.Run(ctx, b, "take mails out of the outbox", pg.SQL(
+	err = pg.Run(ctx, b, "delete emails from the outbox", pg.SQL(
 		"DELETE FROM outbox WHERE client_id = ANY(?::uuid[]) AND id = ANY(?::uuid[])", pg.IDs(clients), pg.IDs(unscheduled)))
 	if err != nil {
 		return err

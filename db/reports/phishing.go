@@ -25,14 +25,14 @@ const phishingCounts = `count(*) AS sent, count(*) FILTER (WHERE r.status <> 'se
 			count(r.attachment_opened_at) AS attachments_opened`
 
 // PhishedMonths counts the simulated emails of a period by the month of sending. Months without emails are omitted.
-var PhishedMonths = Statement[domain.PhishedMonth]{"count simulated mails by month", `
+var PhishedMonths = Statement[domain.PhishedMonth]{"count simulated emails by month", `
 	SELECT date_trunc('month', day::timestamp)::date AS month, sum(sent) AS sent, sum(opened) AS opened,
 		sum(clicked) AS clicked, sum(reported) AS reported, sum(credentials_submitted) AS credentials_submitted,
 		sum(attachments_opened) AS attachments_opened
 	FROM phishing_days WHERE client_id = ?client AND day BETWEEN ?firstDay AND ?lastDay GROUP BY 1 ORDER BY 1`}
 
 // PhishedCategories counts the simulated emails of a period by the category of their template.
-var PhishedCategories = Statement[domain.PhishedCategory]{"count simulated mails by category", `
+var PhishedCategories = Statement[domain.PhishedCategory]{"count simulated emails by category", `
 	SELECT m.category, ` + phishingCounts + `
 	FROM phishing_results AS r JOIN phishing_templates AS m ON m.id = r.template_id
 	WHERE r.client_id = ?client AND r.sent_at >= ?since AND r.sent_at < ?until
@@ -63,7 +63,7 @@ var RepeatClickers = Statement[domain.RepeatClicker]{"read repeat clickers", `
 var RepeatClickerCount = Statement[int]{"count repeat clickers", "SELECT count(*) FROM (" + repeatClickers + ") AS repeated"}
 
 // PhishedUsers counts the simulated emails of a period for every active user.
-var PhishedUsers = Statement[domain.PhishedUser]{"count simulated mails by user", `
+var PhishedUsers = Statement[domain.PhishedUser]{"count simulated emails by user", `
 	SELECT ` + person + `, n.* FROM ` + reportedUsers + `
 	CROSS JOIN LATERAL (
 		SELECT ` + phishingCounts + ` FROM phishing_results AS r

@@ -40,7 +40,7 @@ var ScopeNames = Statement[ScopeName]{"read the names of audiences", `
 
 // AskedUsers reads the active users from whom policies require a signature, one row for each user and policy. The
 // conditions are the same as in db.Policy.Users.
-var AskedUsers = Statement[domain.AskedUser]{"read who is asked to sign", `
+var AskedUsers = Statement[domain.AskedUser]{"read who has to sign", `
 	SELECT ` + person + `, p.title, p.version, p.renewal_period_days AS renewal_days, s.signed_at
 	FROM ` + reportedUsers + `
 	JOIN policies AS p ON p.client_id = ?client AND p.archived_at IS NULL AND p.requires_acknowledgment AND (

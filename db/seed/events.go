@@ -19,7 +19,7 @@ func (w *writer) writeShowcaseEvents(ctx context.Context, c *client, today domai
 		return today.AddDays(-daysAgo).Time().Add(time.Duration(hour) * time.Hour)
 	}
 
-	w.exec(ctx, "queue scheduled mails", `INSERT INTO outbox (client_id, id, kind, urgency, due_at)
+	w.exec(ctx, "queue scheduled emails", `INSERT INTO outbox (client_id, id, kind, urgency, due_at)
 		SELECT client_id, id, ?, 2 AS urgency, send_at FROM phishing_results
 		WHERE client_id = ? AND status = 'scheduled' ORDER BY id`, db.SimulatedMail, c.ID)
 

@@ -76,7 +76,7 @@ func (g *generator) addShowcaseCollections(c *client) {
 		{"New starters", "Hired this year", domain.ByAPI, everybody[len(everybody)*3/4:]},
 		{"Équipe Québec", "Francophones", domain.ByAPI,
 			c.active(func(u *user) bool { return u.Language == domain.French })},
-		{"Former project", "Nobody is left", domain.ByDashboard, nil},
+		{"Former project", "No one is left", domain.ByDashboard, nil},
 	} {
 		g.addCollection(c, k.name, k.description, k.createdBy, k.members)
 	}

@@ -94,7 +94,7 @@ func (q *Queue[T]) Run(ctx context.Context) error {
 	case <-ended:
 		return nil
 	case <-time.After(q.StopWithin):
-		return fmt.Errorf("stop the background work: %s are still under way", q.Name)
+		return fmt.Errorf("stop the background work: %s are still in progress", q.Name)
 	}
 }
 

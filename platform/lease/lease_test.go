@@ -153,7 +153,7 @@ func TestStop(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		stop()
-		if err := <-ended; err == nil || !strings.Contains(err.Error(), "rows are still under way") || time.Since(began) != 10*time.Second {
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "rows are still in progress") || time.Since(began) != 10*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		close(release)

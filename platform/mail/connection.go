@@ -74,7 +74,7 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 		return nil, fmt.Errorf("its greeting: %w", err)
 	}
 	if err := c.Hello(name); err != nil {
-		return nil, fmt.Errorf("its answer to the greeting: %w", err)
+		return nil, fmt.Errorf("its response to the greeting: %w", err)
 	}
 	if !s.implicitTLS && s.starttls != never {
 		if known, _ := c.Extension("STARTTLS"); known {

@@ -107,10 +107,10 @@ func NewDispatcher(
 		db: d, sender: sender, writers: writers, log: log, observe: observe, trace: trace, turns: outbox.NewMailTurns(),
 	}
 	dispatcher.marks = lease.NewMarks(lease.MarksConfig[outbox.SentMail]{
-		Log: log, Doing: "mark mails as sent", MaxBatch: marksAtOnce, Within: markWithin, Write: dispatcher.markSent,
+		Log: log, Doing: "mark emails as sent", MaxBatch: marksAtOnce, Within: markWithin, Write: dispatcher.markSent,
 	})
 	dispatcher.queue = lease.NewQueue(lease.Config[outbox.Lease]{
-		Name: "mails", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: workers, StopWithin: StopWithin,
+		Name: "emails", Log: log, Claim: dispatcher.claim, Do: dispatcher.try, Concurrency: workers, StopWithin: StopWithin,
 		Listen:  func(ctx context.Context, wake func()) error { return d.ListenFor(ctx, db.OutboxChannel, wake) },
 		Stepped: d.Stepped,
 		Renew:   func(ctx context.Context, held []outbox.Lease) error { return db.RenewLeases(ctx, d, held, leaseFor) },
@@ -144,7 +144,7 @@ func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease
 
 // try sends one mail, marks it, and logs an error. A stop, which ends ctx, does not interrupt a started delivery.
 func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
-	ctx, end := d.trace.Begin(ctx, "send a mail", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
+	ctx, end := d.trace.Begin(ctx, "send an email", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
 	startCtx, cancel := context.WithTimeout(ctx, tryWithin)
 	defer cancel()
 	markCtx, done := context.WithTimeout(context.WithoutCancel(ctx), tryWithin+markWithin)
@@ -172,7 +172,7 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 // retried, or was not marked: one that was sent but not marked is Sent, and may go out again. A panic, also while
 // marking, is a failed attempt: else the mail could go out for ever. Failed is also the outcome of an unwanted mail.
 func (d *Dispatcher) Send(startCtx, markCtx context.Context, l outbox.Lease) (Outcome, error) {
-	draft, err := domain.RecoverValue(startCtx, d.log, "write a mail", func() (Draft, error) {
+	draft, err := domain.RecoverValue(startCtx, d.log, "write an email", func() (Draft, error) {
 		return d.writers[l.Kind].Write(startCtx, l)
 	})
 	switch {
@@ -212,8 +212,8 @@ func (d *Dispatcher) markSent(ctx context.Context, mails []outbox.SentMail) (fun
 
 // deliver passes a message to the sender. A panic is a *MaybeSentError.
 func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
-	ctx, end := d.trace.Begin(ctx, "hand a mail over")
-	err := domain.Recover(ctx, d.log, "hand a mail over", func() error { return d.sender.Send(ctx, m) })
+	ctx, end := d.trace.Begin(ctx, "send an email to the server")
+	err := domain.Recover(ctx, d.log, "send an email to the server", func() error { return d.sender.Send(ctx, m) })
 	if errors.Is(err, domain.ErrPanicked) {
 		err = &MaybeSentError{err}
 	}

@@ -127,7 +127,7 @@ func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 // as failed. If ctx ends, it requeues the report and counts no attempt. If the lease is lost, it changes nothing.
 func (w *Worker) Work(ctx context.Context, l reports.ReportLease) error {
 	if l.Tries >= domain.ReportTries {
-		return w.giveUp(ctx, l, errors.New("the last try ended with its process"))
+		return w.giveUp(ctx, l, errors.New("the last attempt ended with its process"))
 	}
 	began := time.Now()
 	within, cancel := context.WithTimeout(ctx, MakeWithin)

@@ -416,7 +416,7 @@ func TestRefused(t *testing.T) {
 		ref("policy", 60, `'client':#10,'title':'T','scope_type':'collection'`):                       "scope_id is required",
 		ref("policy", 60, `'client':#10,'title':'T','scope_type':'collection','scope_id':#12`):        "scope_id: " + nothing + "collection",
 		ref("policy", 60, `'client':#10,'title':'T','scope_type':'user_container','scope_id':#51`):    "scope_id: " + nothing + "group",
-		ref("policy", 60, `'client':#10,'title':'T','scope_id':#50`):                                  "scope_id: must be the policy's client, or be left out",
+		ref("policy", 60, `'client':#10,'title':'T','scope_id':#50`):                                  "scope_id: must be the policy's client, or omitted",
 	} {
 		w.refuse(reason, line)
 	}

@@ -129,7 +129,7 @@ type Mail struct {
 
 // Mails returns the mails about the end of v1 to a partner, or to all if it is zero, the newest first.
 func (s *Store) Mails(ctx context.Context, to domain.PartnerID) ([]Mail, error) {
-	return pg.All[Mail](ctx, s.db, "list mails about the end of v1", pg.SQL(`
+	return pg.All[Mail](ctx, s.db, "list emails about the end of v1", pg.SQL(`
 		SELECT m.kind, m.partner_id AS partner, p.name, m.recipient, m.created_at, m.sent_at, m.failed_at
 		FROM partner_mails AS m JOIN partners AS p ON p.id = m.partner_id
 		WHERE m.kind IN (?announce, ?postpone, ?remind) AND (?partner::uuid IS NULL OR m.partner_id = ?partner)

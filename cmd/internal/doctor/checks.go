@@ -209,7 +209,7 @@ func (e *examination) checkDemo(context.Context) finding {
 	case !e.Demo:
 		return pass("off")
 	case e.DatabaseURL != "":
-		return warn("remove --demo", "on, with a database of your own: publicly known API keys are accepted")
+		return warn("remove --demo", "on, with your own database: publicly known API keys are accepted")
 	case !cli.OnLoopback(e.Listen):
 		return warn("remove --demo or listen on 127.0.0.1", "on: other machines can use publicly known API keys")
 	}

@@ -45,7 +45,7 @@ func (e *examination) checkDatabase(ctx context.Context) finding {
 			if err := checkMakeable(e.EmbeddedDir()); err != nil {
 				return fail("allow this user to write there, set --data-dir to another folder, or set --database-url", err)
 			}
-			return warn("to use a database of your own, set --database-url",
+			return warn("to use your own database, set --database-url",
 				"none yet: serve creates an embedded one in %s", e.EmbeddedDir())
 		}
 	}
@@ -275,7 +275,7 @@ func assessMoves(all []move.Status) finding {
 	}
 	switch {
 	case len(stuck) > 0:
-		return warn("run partnerapi move again to finish the move", "writes are rejected for partners that are being handed over to another cell: %s",
+		return warn("run partnerapi move again to finish the move", "writes are rejected for partners that are moving to another cell: %s",
 			strings.Join(stuck, ", "))
 	case len(all) > 0:
 		return pass("%d partners are moving or have moved; partnerapi move status lists them", len(all))

@@ -315,7 +315,7 @@ func (c clearBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 			return d.RetryChange(ctx, func(ctx context.Context, ch *db.Change) error { return ch.ClearBrand(ctx, of.BrandOwner) })
 		})
 		if domain.IsCode(err, domain.NotFound) {
-			return fmt.Errorf("%s has no brand of its own to clear; branding show lists the fields that it inherits", of.name)
+			return fmt.Errorf("%s has no brand to clear; branding show lists the fields that it inherits", of.name)
 		}
 		if err != nil {
 			return err

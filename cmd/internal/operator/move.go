@@ -346,8 +346,8 @@ type moveLine struct {
 // stateTexts describe the steps of a move for people; %s is the code of the other cell.
 var stateTexts = map[move.Step]string{
 	move.Copying:     "is being copied to cell %s, in use",
-	move.Frozen:      "is being handed over to cell %s: writes are rejected",
-	move.HandingOver: "is being handed over to cell %s: writes are rejected until you run move again",
+	move.Frozen:      "is moving to cell %s: writes are rejected",
+	move.HandingOver: "is moving to cell %s: writes are rejected until you run move again",
 	move.Detached:    "is served by cell %s; rows are kept here",
 	move.Cleaned:     "is served by cell %s",
 	move.Arriving:    "is arriving from cell %s",

@@ -29,7 +29,7 @@ type phaseV1Cmd struct {
 
 // Help says how phases follow one another.
 func (phaseV1Cmd) Help() string {
-	return `The most recent setting applies to a key, whether it was made for the key, its partner or all keys. After --until, the previous setting applies again unless it has ended too. --partner and --all affect only keys that exist then. A key created later starts with on or, after --new off, with off unless you create it with keys create --v1. Rejected requests return 410 and name the operation to call in v2.`
+	return `The most recent setting applies to a key, whether it was set for the key, its partner or all keys. After --until, the previous setting applies again unless it has ended too. --partner and --all affect only keys that exist then. A key created later starts with on or, after --new off, with off unless you create it with keys create --v1. Rejected requests return 410 and name the operation to call in v2.`
 }
 
 // Validate sets key and phase from Words, and rejects flags that do not go with them; kong calls it while parsing.

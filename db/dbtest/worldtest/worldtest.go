@@ -195,5 +195,5 @@ func (w *World) Vacuum(table string) {
 			return
 		}
 	}
-	w.T.Fatalf("%s has rows that not everybody sees", table)
+	w.T.Fatalf("%s has rows that not everyone sees", table)
 }

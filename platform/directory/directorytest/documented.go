@@ -62,7 +62,7 @@ var Behaviors = []Documented{
 	// Google's Admin SDK
 	{"google empty", "Empty values and lists are absent.", []string{googleUsers}},
 	{"google mailbox", "isMailboxSetup says whether the address has a mailbox.", []string{googleUsers + "#User.FIELDS.is_mailbox_setup"}},
-	{"google quotas", "An exceeded quota is 403 (429 for some), with one of four reasons.",
+	{"google quotas", "An exceeded quota returns 403 (429 for some), with one of four reasons.",
 		[]string{googleLimits, "https://developers.google.com/admin-sdk/directory/v1/limits"}},
 	{"google throttled", "429 and 503 have no Retry-After: clients back off.", []string{googleLimits}},
 	{"google refusals", "Other reasons of 403 are refusals.", []string{googleErrors}},

@@ -49,7 +49,7 @@ func Read(t *testing.T, where, text string) Page {
 func (p Page) checkAttributes(t *testing.T, where string, n *html.Node) {
 	t.Helper()
 	if n.Data == "script" && (Attribute(n, "src") == "" || n.FirstChild != nil) {
-		t.Errorf("%s has a script of its own", where)
+		t.Errorf("%s has its own script", where)
 	}
 	for _, a := range n.Attr {
 		switch {

@@ -51,7 +51,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		partners: domain.NewLabels(refusedPartners),
 		moving: factory.NewCounter(prometheus.CounterOpts{
 			Name: "partnerapi_move_refused_writes_total",
-			Help: "Writes answered 503, as their partner was being handed over to another cell.",
+			Help: "Writes that returned 503 because their partner was moving to another cell.",
 		}),
 		misdirected: factory.NewCounter(prometheus.CounterOpts{
 			Name: "partnerapi_misdirected_total", Help: "Requests answered 421, as their key lives in another cell.",

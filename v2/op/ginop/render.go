@@ -34,7 +34,7 @@ func Encode(v any, options ...json.Options) ([]byte, error) {
 func WriteJSON(c *gin.Context, status int, v any, options ...json.Options) error {
 	body, err := Encode(v, options...)
 	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return fmt.Errorf("encode the response: %w", err)
 	}
 	writeBody(c, status, body)
 	return nil

@@ -234,7 +234,7 @@ func TestEncode(t *testing.T) {
 	}
 	s.Handle("GET", "/nan", "nan", func(c *gin.Context) error { return ginop.WriteJSON(c, 200, math.NaN()) })
 	w := e.do("GET", "/v0/nan", "pk_demo_good")
-	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":`) || !strings.Contains(e.log.String(), "encode the answer") {
+	if w.Code != 500 || !strings.HasPrefix(w.Body.String(), `{"oops":`) || !strings.Contains(e.log.String(), "encode the response") {
 		t.Errorf("answers %d %s, logs %s", w.Code, w.Body, e.log)
 	}
 }

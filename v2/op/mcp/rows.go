@@ -43,7 +43,7 @@ func (t *tool) formatCompact(body []byte, fields []string) ([]byte, error) {
 	}
 	page := listing{Data: newTable(columns)}
 	if err := json.Unmarshal(body, &page, asSent); err != nil {
-		return nil, fmt.Errorf("the answer of %s: %w", t.Name, err)
+		return nil, fmt.Errorf("the response of %s: %w", t.Name, err)
 	}
 
 	out := fmt.Appendf(page.Data.text, "%d rows", page.Data.rows)

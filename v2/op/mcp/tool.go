@@ -281,7 +281,7 @@ func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) 
 			schema.Description, schema.Default = "", nil
 		}
 		if schema.Type == nil || len(*schema.Type) != 1 {
-			return nil, fmt.Errorf("%s has no type of its own", p.Name)
+			return nil, fmt.Errorf("%s has no own type", p.Name)
 		}
 		arg := argument{in: inQuery, kind: (*schema.Type)[0], required: p.Required}
 		if p.In == openapi3.ParameterInPath {

@@ -111,12 +111,12 @@ func TestCheckDescribed(t *testing.T) {
 		t.Errorf("of a document that has all it misses %s", failed)
 	}
 	for want, change := range map[string]func(*openapi.Document){
-		"the tag a has":             func(d *openapi.Document) { d.Tags = nil },
-		"no summary":                func(d *openapi.Document) { d.Operations[0].Description, d.Operations[0].Starred = "", false },
-		"Undescribed.zone has":      func(d *openapi.Document) { d.Operations[0].Output = reflect.TypeFor[undescribed]() },
-		"the answer has no example": func(d *openapi.Document) { d.Examples = nil },
-		"NotFound has no example":   func(d *openapi.Document) { d.Failure = nil },
-		"its examples":              func(d *openapi.Document) { *d = described(strings.Replace(painted, "red", "green", 1)) },
+		"the tag a has":               func(d *openapi.Document) { d.Tags = nil },
+		"no summary":                  func(d *openapi.Document) { d.Operations[0].Description, d.Operations[0].Starred = "", false },
+		"Undescribed.zone has":        func(d *openapi.Document) { d.Operations[0].Output = reflect.TypeFor[undescribed]() },
+		"the response has no example": func(d *openapi.Document) { d.Examples = nil },
+		"NotFound has no example":     func(d *openapi.Document) { d.Failure = nil },
+		"its examples":                func(d *openapi.Document) { *d = described(strings.Replace(painted, "red", "green", 1)) },
 	} {
 		d := described(painted)
 		change(&d)

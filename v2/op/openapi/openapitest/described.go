@@ -73,7 +73,7 @@ func undescribed(o *openapi3.Operation) (missing []string) {
 	for status, response := range o.Responses.Map() {
 		media := response.Value.Content.Get("application/json")
 		if status < "300" && media != nil && media.Example == nil {
-			missing = append(missing, "the answer has no example")
+			missing = append(missing, "the response has no example")
 		}
 	}
 	return missing

@@ -185,7 +185,7 @@ func (v *Validator) Violation(req *http.Request, status int, header http.Header,
 	case req.Method == http.MethodHead:
 		return nil
 	case len(response.Value.Content) == 0 && len(body) > 0:
-		return errors.New("there is a body where none is documented")
+		return errors.New("there is a body, but none is documented")
 	case len(response.Value.Content) > 0 && !json.Valid(body):
 		return errors.New("the body is not one JSON value")
 	}
