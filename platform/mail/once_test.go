@@ -179,7 +179,7 @@ func TestFailedTries(t *testing.T) {
 	o.Exec("UPDATE outbox SET attempts = 100")
 	o.Clock.Advance(domain.MailLife + time.Hour)
 	drain(mail.Failed, 3)
-	for i, want := range []string{"write a mail", domain.ErrPanicked.Error(), domain.ErrPanicked.Error()} {
+	for i, want := range []string{"write an email", domain.ErrPanicked.Error(), domain.ErrPanicked.Error()} {
 		if !strings.HasPrefix(o.outcome(ids[i]), "given up: "+want) {
 			t.Error(o.outcome(ids[i]))
 		}
