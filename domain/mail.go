@@ -65,6 +65,18 @@ type SimulatedMail struct {
 	Clues         []Indicator
 }
 
+// Certificate is what the certificate of a completed course shows, in the language of the user.
+type Certificate struct {
+	Language                                        Language
+	Heading, Presented, Name, Completed, Course, On string
+	Client, Partner                                 string
+	// Email is the user's address. It stands for a name that a file's fonts cannot show.
+	Email string
+	Brand Brand
+	// At is the time at which the file was written.
+	At time.Time
+}
+
 // MailLife is how long a mail that cannot be delivered is retried.
 const MailLife = 3 * 24 * time.Hour
 

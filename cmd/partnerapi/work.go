@@ -78,7 +78,7 @@ func newBackground(
 	}
 	tries := newMailTries()
 	mails := mail.NewDispatcher(d, sender, f.Workers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.Requests{DB: d, Composer: composer, Reports: report.NewAttachments(d, r.store)},
+		db.RequestedMail: mail.Requests{DB: d, Composer: composer, Attachments: report.NewAttachments(d, r.store, r.renderer)},
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
 		db.PartnerMail:   mail.Notices{DB: d, Composer: composer},
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {

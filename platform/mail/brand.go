@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// defaultAccent is the color of buttons without an accent color.
-	defaultAccent domain.AccentColor = "#1d4ed8"
 	// logoName is the name of a logo in a message. The layout shows it as cid:logo@inline.
 	logoName = "logo"
 	// logoWidth and logoHeight bound a logo in an email, in pixels.
@@ -40,7 +38,7 @@ type footer struct {
 // setBrand sets the parts that follow from a brand. A logo without a name, which would have no alternative text, or that
 // cannot be read is omitted.
 func (p *content) setBrand(r *renderer, b domain.Brand) {
-	accent := cmp.Or(b.AccentColor, defaultAccent)
+	accent := cmp.Or(b.AccentColor, domain.Accent)
 	p.Header = header{Name: Quote(b.DisplayName), Accent: string(accent), OnAccent: accent.TextColor()}
 	if mediaType, size, err := domain.LogoType(b.Logo); err == nil && p.Header.Name != "" {
 		p.Header.Logo = File{Name: logoName, Type: mediaType, Data: b.Logo, Inline: true}

@@ -82,7 +82,7 @@ func TestBrandOfEmail(t *testing.T) {
 
 	plain := must(c.Compose(domain.Mail{Type: domain.WelcomeMail, Language: "en", Brand: domain.Brand{DisplayName: "Acme", SenderEmail: "a@other.example"}}, v2test.Noon))
 	if plain.From.Address != "train@example.test" || plain.From.Name != "Training" || len(plain.Files) > 0 || !strings.Contains(plain.HTML, ">Acme</div>") ||
-		!strings.Contains(plain.HTML, "background:#1d4ed8;color:#ffffff") || !strings.Contains(plain.Text, "nobody reads") {
+		!strings.Contains(plain.HTML, "background:#3f3ccf;color:#ffffff") || !strings.Contains(plain.Text, "nobody reads") {
 		t.Errorf("without most fields the email is from %v:\n%s", plain.From, plain.HTML)
 	}
 }

@@ -120,6 +120,9 @@ func (c *Composer) ComposeNotice(id domain.MessageID, m outbox.NoticeMail, now t
 // marks it as automatic.
 func (c *Composer) layOut(parts content, brand domain.Brand, out Message) (Message, error) {
 	out.From, out.ReplyTo, out.Subject, out.Automatic = c.sender(brand), brand.ReplyTo, parts.Subject, true
+	if out.Certificate = parts.Certificate; out.Certificate != nil {
+		out.Certificate.At = out.At
+	}
 	if parts.Header.HasLogo() {
 		out.Files = append(out.Files, parts.Header.Logo)
 	}

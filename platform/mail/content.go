@@ -27,19 +27,13 @@ type content struct {
 	Lang, Subject, Greeting string
 	Header                  header
 	Paragraphs              []string
-	Certificate             *certificate
+	Certificate             *domain.Certificate
 	PointsHeading           string
 	Points                  []string
 	After                   []string // paragraphs
 	Action, Link            string
 	Fallback, Closing       string
 	Footer                  footer
-}
-
-// certificate is a completed course and who completed it.
-type certificate struct {
-	Heading, Presented, Name, Completed, Course, On string
-	Client, Partner                                 string
 }
 
 // mailContent returns the content of a mail to a user. It returns an error if there are no texts in the mail's
@@ -70,11 +64,11 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 		parts.PointsHeading, parts.Points = r.render(kind+".points"), pointTexts(m.Language, text.Points)
 	}
 	if r.has(kind + ".heading") {
-		parts.Certificate = &certificate{
-			Heading: r.render(kind + ".heading"), Presented: r.render(kind + ".presented"),
+		parts.Certificate = &domain.Certificate{
+			Language: m.Language, Heading: r.render(kind + ".heading"), Presented: r.render(kind + ".presented"),
 			Name:      cmp.Or(Quote(m.FullName), m.To), // a user may have no name
 			Completed: r.render(kind + ".completed"), Course: v.Title, On: r.render(kind + ".on"),
-			Client: v.Client, Partner: v.Partner,
+			Client: v.Client, Partner: v.Partner, Email: m.To, Brand: m.Brand,
 		}
 	}
 	return parts, r.err

@@ -26,13 +26,13 @@ type office struct {
 	client domain.ClientID
 	server *server
 	sender mail.Sender
-	// reports are the files of monthly reports.
-	reports mail.ReportReader
+	// attachments are the files of emails: certificates, but no reports.
+	attachments mail.Attachments
 }
 
 func newOffice(t *testing.T) *office {
 	h := v2test.New(t, v2test.Options{})
-	o := &office{Harness: h, t: t, tenant: h.AddPartner("Überwald IT"), server: startServer(t, "", nil)}
+	o := &office{Harness: h, t: t, tenant: h.AddPartner("Überwald IT"), server: startServer(t, "", nil), attachments: reportFiles{}}
 	o.client = h.AddClient(o.tenant, "Hopper & Sons").ID
 	o.sender = open(t, o.server.url())
 	domainName, on := "forum.example", domain.DateOf(v2test.Noon.AddDate(-1, 0, 0))
@@ -90,7 +90,7 @@ func (o *office) dispatcher(sender mail.Sender) *mail.Dispatcher {
 
 func (o *office) writers() map[db.OutboxKind]mail.Writer {
 	return map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.Requests{DB: o.DB, Composer: composer(o.t, ""), Reports: o.reports},
+		db.RequestedMail: mail.Requests{DB: o.DB, Composer: composer(o.t, ""), Attachments: o.attachments},
 		db.PartnerMail:   mail.Notices{DB: o.DB, Composer: composer(o.t, "")},
 	}
 }

@@ -29,6 +29,8 @@ type Message struct {
 	// Automatic sets the header Auto-Submitted, so that there are no automatic replies.
 	Automatic bool
 	Files     []File
+	// Certificate is the certificate that the message shows; nil for none. Requests attaches it as a file.
+	Certificate *domain.Certificate
 }
 
 // File is an attachment, or an image of the HTML.

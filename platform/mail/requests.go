@@ -9,21 +9,23 @@ import (
 	"partnerapi/domain"
 )
 
-// ReportReader reads the files of monthly reports.
-type ReportReader interface {
-	// ReportPDF reads the file of a client's report. The error is NotFound or a
-	// *RefusedError if the file will never exist; any other is temporary.
+// Attachments are the files that emails carry. An error is NotFound or a *RefusedError if the file will never exist; any
+// other is temporary.
+type Attachments interface {
+	// ReportPDF reads the file of a client's report.
 	ReportPDF(ctx context.Context, client domain.ClientID, report domain.ReportID) ([]byte, error)
+	// CertificatePDF writes the certificate of a completed course.
+	CertificatePDF(ctx context.Context, c domain.Certificate) ([]byte, error)
 }
 
 // Requests writes the mails that operations request.
 type Requests struct {
-	DB       *db.DB
-	Composer *Composer
-	Reports  ReportReader // nil refuses the mails of monthly reports
+	DB          *db.DB
+	Composer    *Composer
+	Attachments Attachments // nil rejects the emails that have one: certificates and monthly reports
 }
 
-// Write implements Writer. A monthly report is attached to its mail. Unwanted and switched-off mails are not composed.
+// Write implements Writer. It attaches certificates and monthly reports. Unwanted and switched-off mails are not composed.
 func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	m, err := outbox.Mail(ctx, r.DB, l.Client, l.ID)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {
@@ -31,26 +33,37 @@ func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	}
 
 	draft := Draft{User: m.User, Due: m.DueAt}
-	draft.Message, err = r.Composer.Compose(m, r.DB.Now())
-	if err == nil && !m.Report.IsZero() {
-		var report File
-		report, err = r.attach(ctx, m)
-		draft.Message.Files = append(draft.Message.Files, report)
+	if draft.Message, err = r.Composer.Compose(m, r.DB.Now()); err == nil {
+		draft.Message.Files, err = r.attach(ctx, m, draft.Message)
 	}
 	return draft, err
 }
 
-// attach returns the file of a monthly report as an attachment. Without r.Reports, the error is a *RefusedError.
-func (r Requests) attach(ctx context.Context, m domain.Mail) (File, error) {
-	if r.Reports == nil {
-		return File{}, &RefusedError{Reason: "no reports are made here"}
+// attach returns the files of a message with the attachment of its type, if there is one. Without r.Attachments, the
+// error of such a type is a *RefusedError.
+func (r Requests) attach(ctx context.Context, m domain.Mail, to Message) ([]File, error) {
+	var (
+		name  string
+		write func() ([]byte, error)
+	)
+	switch {
+	case !m.Report.IsZero():
+		name = "monthly-report-" + m.MonthOf.Time().Format("2006-01")
+		write = func() ([]byte, error) { return r.Attachments.ReportPDF(ctx, m.Client, m.Report) }
+	case to.Certificate != nil:
+		name = "certificate-" + m.CompletedOn.String()
+		write = func() ([]byte, error) { return r.Attachments.CertificatePDF(ctx, *to.Certificate) }
+	default:
+		return to.Files, nil
 	}
-	data, err := r.Reports.ReportPDF(ctx, m.Client, m.Report)
+	if r.Attachments == nil {
+		return nil, &RefusedError{Reason: "this process writes no attachments"}
+	}
+	data, err := write()
 	if err != nil {
-		return File{}, fmt.Errorf("read a report: %w", err)
+		return nil, fmt.Errorf("attach %s.pdf: %w", name, err)
 	}
-	name := "monthly-report-" + m.MonthOf.Time().Format("2006-01") + ".pdf"
-	return File{Name: name, Type: "application/pdf", Data: data}, nil
+	return append(to.Files, File{Name: name + ".pdf", Type: "application/pdf", Data: data}), nil
 }
 
 // Notices writes the mails to owners and admins of partners.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ledongthuc/pdf"
+
 	"partnerapi/db"
 	"partnerapi/db/dbtest/fixture"
 	"partnerapi/db/dbtest/worldtest"
@@ -145,8 +147,40 @@ func TestServiceMail(t *testing.T) {
 	for key := range want {
 		t.Errorf("%q did not come", key)
 	}
+	p.checkCertificates(t, 3)
 	if n := p.Number("SELECT count(*) FROM exposures WHERE notified_at = $1 AND updated_at = $1", now); n != 3 {
 		t.Errorf("%d exposures are noted as told of", n)
+	}
+}
+
+// checkCertificates verifies that each of the n certificates that the server received has its PDF file, which names the
+// user, the course, the client and the day in UTC, in the language of the email.
+func (p *office) checkCertificates(t *testing.T, n int) {
+	t.Helper()
+	days := map[string]string{"en": "on15June2026(UTC)", "es": "el15dejuniode2026(UTC)", "fr": "le15juin2026(UTC)"}
+	for _, m := range p.server.all() {
+		email := parse(t, m.data)
+		name, file, found := strings.Cut(email.file, ":")
+		if !found {
+			continue
+		}
+		n--
+		r, err := pdf.NewReader(strings.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatalf("%s: %v", m.to, err)
+		}
+		text := strings.ReplaceAll(must(r.Page(1).GetPlainText(nil)), " ", "")
+		for _, want := range []string{"AdaExample", "Securityawarenessfoundations", days[m.to[:2]], "Hopper&Sons"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the certificate to %s lacks %q: %s", m.to, want, text)
+			}
+		}
+		if name != "certificate-2026-06-15.pdf" || r.NumPage() != 1 || len(file) > 100_000 {
+			t.Errorf("the certificate to %s is %s with %d pages and %d bytes", m.to, name, r.NumPage(), len(file))
+		}
+	}
+	if n != 0 {
+		t.Errorf("%d certificates are not attached", n)
 	}
 }
 

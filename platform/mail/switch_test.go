@@ -13,6 +13,7 @@ import (
 	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
+	"partnerapi/platform/report"
 	"partnerapi/v2/v2test"
 )
 
@@ -80,6 +81,13 @@ func (f reportFiles) ReportPDF(_ context.Context, _ domain.ClientID, id domain.R
 	return []byte(data), nil
 }
 
+// certifier writes certificates, as processes that send emails do.
+var certifier = report.NewAttachments(nil, nil, report.NewRenderer(nil))
+
+func (reportFiles) CertificatePDF(ctx context.Context, c domain.Certificate) ([]byte, error) {
+	return certifier.CertificatePDF(ctx, c)
+}
+
 // TestMonthlyReport: each admin of the client gets the file once, and it is
 // recorded where the admin is a user of this client.
 func TestMonthlyReport(t *testing.T) {
@@ -97,7 +105,7 @@ func TestMonthlyReport(t *testing.T) {
 			admin, p.tenant.ID, p.client, email, now)
 	}
 	files := reportFiles{}
-	report := func(to ...domain.AdminID) domain.ReportID {
+	request := func(to ...domain.AdminID) domain.ReportID {
 		id := db.NewID[domain.ReportKind]()
 		p.Exec(`INSERT INTO reports (client_id, id, type, format, status, period_start, period_end, created_at, updated_at)
 			VALUES ($1, $2, 'monthly_report', 'pdf', 'ready', '2026-05-01', '2026-05-31', $3, $3)`, p.client, id, now)
@@ -114,13 +122,13 @@ func TestMonthlyReport(t *testing.T) {
 		}
 		return id
 	}
-	p.reports = files
-	report(admins...)
+	p.attachments = files
+	request(admins...)
 	if got := p.sent(); got != "" || len(p.server.all()) != 0 {
 		t.Fatalf("sent %q while it is off", got)
 	}
 	p.must(outbox.SwitchMail(t.Context(), p.DB, p.client, domain.MonthlyReportMail, true))
-	second := report(append(admins, domain.AdminID{15: 1})...)
+	second := request(append(admins, domain.AdminID{15: 1})...)
 	if got := p.sent(); got != "monthly-report" {
 		t.Errorf("recorded %q", got)
 	}
@@ -148,14 +156,14 @@ func TestMonthlyReport(t *testing.T) {
 		t.Errorf("%v: %v", failures, err)
 	}
 
-	delete(files, report(admins[0]))
+	delete(files, request(admins[0]))
 	if p.sent(); len(p.server.all()) != 2 || p.Number("SELECT count(*) FROM mail_requests WHERE failure LIKE '%report%'") != 1 {
 		t.Error("a report without a file is not given up")
 	}
-	p.reports = nil
-	report(admins[0])
-	if p.sent(); len(p.server.all()) != 2 || p.Number("SELECT count(*) FROM mail_requests WHERE failure LIKE '%no reports%'") != 1 {
-		t.Error("a report where none are made is not given up")
+	p.attachments = nil
+	request(admins[0])
+	if p.sent(); len(p.server.all()) != 2 || p.Number("SELECT count(*) FROM mail_requests WHERE failure LIKE '%no attachments%'") != 1 {
+		t.Error("a report without attachments is not given up")
 	}
 }
 

@@ -10,16 +10,21 @@ import (
 	"partnerapi/domain"
 )
 
-// Attachments reads the files of reports that are sent by mail.
+// Attachments are the files that emails carry: reports, which it reads, and certificates, which it writes.
 type Attachments struct {
-	db    *db.DB
-	store *Store
+	db       *db.DB
+	store    *Store
+	renderer *Renderer
+	// certificates has an element for each certificate that is being written.
+	certificates chan struct{}
 }
 
-// NewAttachments returns the attachments of a database's reports, whose files are in store.
-func NewAttachments(d *db.DB, store *Store) *Attachments { return &Attachments{d, store} }
+// NewAttachments returns the attachments of a database's emails. The files of reports are in store.
+func NewAttachments(d *db.DB, store *Store, renderer *Renderer) *Attachments {
+	return &Attachments{d, store, renderer, make(chan struct{}, certificatesAtOnce)}
+}
 
-// maxAttachment is the maximum size of a file in a mail, in bytes.
+// maxAttachment is the maximum size of an email's attachment, in bytes.
 const maxAttachment = 20 << 20
 
 // ReportPDF reads the file of a client's report. The error is NotFound if the client was archived, or if the report has
@@ -44,7 +49,7 @@ func (a *Attachments) ReportPDF(ctx context.Context, client domain.ClientID, id 
 
 	pdf, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
 	if err == nil && len(pdf) > maxAttachment {
-		err = fmt.Errorf("report %s is larger than a mail takes", id)
+		err = fmt.Errorf("report %s is larger than an email may carry", id)
 	}
 	return pdf, err
 }

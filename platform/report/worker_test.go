@@ -388,12 +388,12 @@ func TestMonthlyReports(t *testing.T) {
 	if n := w.Number("SELECT count(*) FROM mail_requests AS m JOIN outbox AS o USING (client_id, id) WHERE m.report_id = $1 AND m.admin_id = $2", r.ID, admin); n != 1 {
 		t.Errorf("%d mails to the admin", n)
 	}
-	pdf, err := report.NewAttachments(w.DB, w.store).ReportPDF(t.Context(), r.Client, r.ID)
+	pdf, err := report.NewAttachments(w.DB, w.store, report.NewRenderer(nil)).ReportPDF(t.Context(), r.Client, r.ID)
 	if err != nil || string(pdf[:5]) != "%PDF-" {
 		t.Errorf("the mail brings %.20q, %v", pdf, err)
 	}
 	w.Exec("UPDATE clients SET archived_at = now()")
-	if _, err := report.NewAttachments(w.DB, w.store).ReportPDF(t.Context(), r.Client, r.ID); !domain.IsCode(err, domain.NotFound) {
+	if _, err := report.NewAttachments(w.DB, w.store, report.NewRenderer(nil)).ReportPDF(t.Context(), r.Client, r.ID); !domain.IsCode(err, domain.NotFound) {
 		t.Errorf("of an archived client: %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func sendMails(ctx context.Context, d *db.DB, p params, say func(any)) {
 	defer sender.Close()
 	simulated := phishing.NewComposer(public, phishing.NewTokens(must(d.TrackingSecret(ctx))))
 	mails := mail.NewDispatcher(d, sender, mail.DefaultWorkers, map[db.OutboxKind]mail.Writer{
-		db.RequestedMail: mail.Requests{DB: d, Composer: composer},
+		db.RequestedMail: mail.Requests{DB: d, Composer: composer, Attachments: report.NewAttachments(d, nil /* no reports */, report.NewRenderer(nil))},
 		db.SimulatedMail: phishing.NewSimulations(d, simulated),
 	}, warnings(), nil, nil)
 	say("sending")
