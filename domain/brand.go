@@ -51,6 +51,8 @@ type ResolvedBrand struct {
 	Brand
 	// Sources are the sources of the fields, by their names in JSON.
 	Sources map[string]BrandSource
+	// PartnerName is the display name without the client's own.
+	PartnerName string
 }
 
 // ResolveBrand fills each field with its value from the first of levels that has one.
@@ -65,6 +67,11 @@ func ResolveBrand(levels ...BrandLevel) ResolvedBrand {
 				resolved.Sources[name] = level.Source
 				break
 			}
+		}
+	}
+	for _, level := range levels {
+		if level.Source != ClientBrand && resolved.PartnerName == "" {
+			resolved.PartnerName = level.DisplayName
 		}
 	}
 	return resolved

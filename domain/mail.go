@@ -18,6 +18,7 @@ type Mail struct {
 	FullName string // the user's first and last name; may be empty
 	Language Language
 
+	// ClientName and PartnerName are display names, if brands have them.
 	ClientName  string
 	PartnerName string
 	// Brand is the client's, resolved. It is not set for an email that is not sent.

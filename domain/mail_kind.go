@@ -55,11 +55,10 @@ type MailText struct {
 	// Date is zero for none. Monthly means that the templates show its month.
 	Date    Date
 	Monthly bool
-	// Passwords means that passwords or equivalent data were exposed.
-	Passwords bool
-	// Path is the path of the page that the email links to; empty for none.
-	Path   string
-	Points []MailPoint
+	// Severity is that of an exposure; empty for other emails.
+	Severity Severity
+	Link     MailLink
+	Points   []MailPoint
 }
 
 // MailPoint is an item of a list in an email: a clue, a title with a date, or a class of data, which has a label in each
@@ -78,7 +77,7 @@ var MailKinds = []MailKind{
 			return reasonIf(m.DueOn.IsZero(), "the course is not open")
 		},
 		Text: func(m *Mail) MailText {
-			return MailText{Title: m.CourseTitle, Date: m.DueOn, Path: "/training/" + m.Course.String()}
+			return MailText{Title: m.CourseTitle, Date: m.DueOn, Link: LinkToCourse(m.Course)}
 		},
 	},
 	{Type: PhishingMail},
@@ -86,7 +85,7 @@ var MailKinds = []MailKind{
 		Type: PhishReminder, Switch: OnByDefault, After: 2 * 24 * time.Hour,
 		Text: func(m *Mail) MailText {
 			s := m.Simulated
-			t := MailText{Title: s.Subject, From: s.From, Date: s.SentOn, Path: trainingPath}
+			t := MailText{Title: s.Subject, From: s.From, Date: s.SentOn}
 			for _, clue := range s.Clues {
 				t.Points = append(t.Points, MailPoint{Clue: clue})
 			}
@@ -99,7 +98,7 @@ var MailKinds = []MailKind{
 			return reasonIf(m.CompletedOn.IsZero(), "the course is not completed")
 		},
 		Text: func(m *Mail) MailText {
-			return MailText{Title: m.CourseTitle, Date: m.CompletedOn, Path: trainingPath}
+			return MailText{Title: m.CourseTitle, Date: m.CompletedOn}
 		},
 	},
 	{
@@ -109,7 +108,7 @@ var MailKinds = []MailKind{
 	},
 	{
 		Type: WelcomeMail, Urgent: true,
-		Text: func(*Mail) MailText { return MailText{Path: trainingPath} },
+		Text: func(*Mail) MailText { return MailText{} },
 	},
 	{
 		Type: PolicyReminder,
@@ -120,7 +119,7 @@ var MailKinds = []MailKind{
 			return reasonIf(m.PolicySigned, "the policy is signed")
 		},
 		Text: func(m *Mail) MailText {
-			return MailText{Title: m.PolicyTitle, Path: "/policies/" + m.Policy.String()}
+			return MailText{Title: m.PolicyTitle, Link: LinkToPolicy(m.Policy)}
 		},
 	},
 	{
@@ -132,7 +131,7 @@ var MailKinds = []MailKind{
 			return reasonIf(m.InviteExpired, "the invite has expired")
 		},
 		Text: func(m *Mail) MailText {
-			return MailText{Date: DateOf(m.ExpiresAt), Path: "/invites/" + m.Invite.String()}
+			return MailText{Date: DateOf(m.ExpiresAt), Link: LinkToInvite(m.Invite)}
 		},
 	},
 	{
@@ -151,7 +150,7 @@ var MailKinds = []MailKind{
 		Text: func(m *Mail) MailText {
 			e := &m.Exposure
 			t := MailText{
-				Title: e.Title, Domain: OrZero(e.Domain), Date: OrZero(e.BreachOn), Passwords: e.Severity == SeverityCritical,
+				Title: e.Title, Domain: OrZero(e.Domain), Date: OrZero(e.BreachOn), Severity: e.Severity,
 			}
 			for _, class := range e.DataClasses {
 				t.Points = append(t.Points, MailPoint{Text: class})
@@ -163,7 +162,7 @@ var MailKinds = []MailKind{
 		Type: TrainingReminder, Overdue: true,
 		Unwanted: func(m *Mail) string { return reasonIf(len(m.Overdue) == 0, "nothing is overdue any more") },
 		Text: func(m *Mail) MailText {
-			t := MailText{Path: trainingPath}
+			t := MailText{}
 			for _, o := range m.Overdue {
 				t.Points = append(t.Points, MailPoint{Text: o.Title, On: o.DueOn})
 			}
@@ -171,9 +170,6 @@ var MailKinds = []MailKind{
 		},
 	},
 }
-
-// trainingPath is the path of a user's training.
-const trainingPath = "/training"
 
 // reasonIf returns the reason if a condition holds, and otherwise "".
 func reasonIf(holds bool, reason string) string {

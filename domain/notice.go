@@ -7,16 +7,40 @@ import (
 )
 
 // Notice is the content of a mail to the owners and admins of a partner, in English. In its texts, PublicURL is
-// replaced by the URL of the service. Empty parts are left out.
+// replaced by the URL of the service. Empty parts are omitted.
 type Notice struct {
-	Subject       string   `json:"subject"`
-	Paragraphs    []string `json:"paragraphs"`
-	PointsHeading string   `json:"points_heading,omitempty"`
-	Points        []string `json:"points,omitempty"`
-	After         []string `json:"after,omitempty"` // paragraphs
+	Subject    string   `json:"subject"`
+	Paragraphs []string `json:"paragraphs"`
+	// Facts are shown first.
+	Facts         []NoticeFact `json:"facts,omitempty"`
+	PointsHeading string       `json:"points_heading,omitempty"`
+	Points        []string     `json:"points,omitempty"`
+	// Tables stand for Points in HTML; the plain text has Points.
+	Tables []NoticeTable `json:"tables,omitempty"`
+	After  []string      `json:"after,omitempty"` // paragraphs
 	// Action is the text of the link to Path, which begins with a slash.
 	Action string `json:"action"`
 	Path   string `json:"path"`
+}
+
+// NoticeFact is a short fact with its label, such as a date.
+type NoticeFact struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// NoticeTable is a table of a Notice.
+type NoticeTable struct {
+	Heading string         `json:"heading"`
+	Columns []string       `json:"columns"`
+	Rows    [][]NoticeCell `json:"rows"`
+	Note    string         `json:"note,omitempty"` // below the table
+}
+
+// NoticeCell is a cell of a table. Path, if not empty, is the path of the page that it links to.
+type NoticeCell struct {
+	Text string `json:"text"`
+	Path string `json:"path,omitempty"`
 }
 
 // PublicURL is the placeholder of the public URL of the service, without a slash at its end.

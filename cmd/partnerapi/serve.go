@@ -192,6 +192,9 @@ func (c serveCmd) build(
 	if err := s.mountPages(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.mountLearning(); err != nil {
+		return nil, err
+	}
 	s.mountHealth()
 	s.mountMetrics()
 	return s, nil

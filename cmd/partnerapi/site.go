@@ -12,6 +12,7 @@ import (
 
 	"partnerapi/docs"
 	"partnerapi/domain"
+	"partnerapi/platform/mail"
 	"partnerapi/platform/site"
 	"partnerapi/v2/api"
 	"partnerapi/v2/op"
@@ -124,6 +125,23 @@ func (s *service) watchBrand(ctx context.Context) {
 			s.log.WarnContext(ctx, "the service's brand cannot be read", "error", err)
 		}
 	}
+}
+
+// mountLearning adds the pages that the links of emails to users lead to without a learning platform, or did before there
+// was one.
+func (s *service) mountLearning() error {
+	platform, err := s.config.Learning()
+	if err != nil {
+		return err
+	}
+	pages := gin.WrapH(mail.LearningPages{Platform: platform, Log: s.log, Brand: func(ctx context.Context) (domain.Brand, error) {
+		brand, err := s.db.Brand(ctx, domain.BrandOwner{})
+		return brand.Brand, err
+	}})
+	for _, path := range domain.LinkPaths {
+		s.openPath(path, pages)
+	}
+	return nil
 }
 
 // pagesOf returns the content of the pages of a service that serves a release.

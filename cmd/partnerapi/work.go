@@ -62,6 +62,9 @@ func newBackground(
 	if composer.Senders, err = f.Domains(); err != nil {
 		return nil, err
 	}
+	if composer.Learning, err = f.Learning(); err != nil {
+		return nil, err
+	}
 	if err := d.RecordPublicURL(ctx, address); err != nil {
 		return nil, err
 	}

@@ -84,6 +84,12 @@ func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.Messa
 		return row.Mail, err
 	}
 	brand, err := d.Brand(ctx, domain.BrandOwner{Client: client})
-	row.Brand = brand.Brand
-	return row.Mail, err
+	if err != nil {
+		return row.Mail, err
+	}
+	row.Brand, row.PartnerName = brand.Brand, brand.PartnerName
+	if brand.Sources["display_name"] == domain.ClientBrand {
+		row.ClientName = brand.DisplayName
+	}
+	return row.Mail, nil
 }

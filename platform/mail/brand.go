@@ -31,8 +31,8 @@ func (h header) HasLogo() bool { return len(h.Logo.Data) > 0 }
 
 // footer is what the end of an email says of its brand. Empty parts are omitted.
 type footer struct {
-	Question, Contact, Postal string
-	Link                      htmltemplate.URL // of the contact: mailto:, tel: or https:
+	Question, Contact, Note, Postal string
+	Link                            htmltemplate.URL // of the contact: mailto:, tel: or https:
 }
 
 // setBrand sets the parts that follow from a brand. A logo without a name, which would have no alternative text, or that

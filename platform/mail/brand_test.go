@@ -44,7 +44,7 @@ func TestBrandOfEmail(t *testing.T) {
 		ReplyTo: "help@acme.example", SupportContact: "+1 206 555 0100", PostalLine: "1 Main Street",
 	}
 	for language, question := range map[domain.Language]string{
-		domain.English: "Questions about this email?", domain.Spanish: "¿Tiene preguntas sobre este correo?", domain.French: "Des questions sur ce courriel ?",
+		domain.English: "Questions about this email?", domain.Spanish: "¿Tiene preguntas sobre este correo?", domain.French: "Des questions sur ce courriel?",
 	} {
 		m := domain.Mail{ID: db.NewID[domain.MessageKind](), Type: domain.WelcomeMail, To: "ada@example.test", Language: language, ClientName: "C", PartnerName: "P", Brand: brand}
 		if err := folder.Send(t.Context(), must(c.Compose(m, v2test.Noon))); err != nil {
@@ -64,7 +64,7 @@ func TestBrandOfEmail(t *testing.T) {
 		}
 		composed := must(c.Compose(m, v2test.Noon))
 		for _, want := range []string{
-			`<img src="cid:logo@inline" alt="Acme &lt;IT&gt;" width="240" height="50"`, "background:#ffd400;color:#000000", `href="tel:`,
+			`<img class="logo" src="cid:logo@inline" alt="Acme &lt;IT&gt;" width="240" height="50"`, "background:#ffd400;color:#000000", `href="tel:`,
 			question, "1 Main Street",
 		} {
 			if !strings.Contains(composed.HTML, want) {
@@ -74,15 +74,15 @@ func TestBrandOfEmail(t *testing.T) {
 		if !strings.HasSuffix(composed.Text, "\n\n"+question+" +1 206 555 0100\n\n1 Main Street\n") {
 			t.Errorf("%s: the text ends in %q", language, composed.Text[len(composed.Text)-200:])
 		}
-		if strings.Contains(composed.HTML, "ZgotmplZ") || strings.Contains(composed.Text, "nobody reads") || strings.Contains(composed.Text, "nadie lee") ||
-			strings.Contains(composed.Text, "personne ne lit") {
+		if strings.Contains(composed.HTML, "ZgotmplZ") || strings.Contains(composed.Text, "isn’t monitored") || strings.Contains(composed.Text, "no se revisa") ||
+			strings.Contains(composed.Text, "personne ne consulte") {
 			t.Errorf("%s: the texts are wrong:\n%s", language, composed.HTML)
 		}
 	}
 
 	plain := must(c.Compose(domain.Mail{Type: domain.WelcomeMail, Language: "en", Brand: domain.Brand{DisplayName: "Acme", SenderEmail: "a@other.example"}}, v2test.Noon))
 	if plain.From.Address != "train@example.test" || plain.From.Name != "Training" || len(plain.Files) > 0 || !strings.Contains(plain.HTML, ">Acme</div>") ||
-		!strings.Contains(plain.HTML, "background:#3f3ccf;color:#ffffff") || !strings.Contains(plain.Text, "nobody reads") {
+		!strings.Contains(plain.HTML, "background:#3f3ccf;color:#ffffff") || !strings.Contains(plain.Text, "isn’t monitored") {
 		t.Errorf("without most fields the email is from %v:\n%s", plain.From, plain.HTML)
 	}
 }
@@ -116,11 +116,21 @@ func TestBrandOfClients(t *testing.T) {
 		t.Fatalf("got %v, want four emails", outcomes)
 	}
 	shades := map[string]uint8{"inherits@example.test": 10, "own@example.test": 20, "foreign@example.test": 30, "owner@example.test": 40}
+	closings := map[string]string{
+		"inherits@example.test": "Brand 10 sent you this email on behalf of Hopper &amp; Sons.", "own@example.test": "Brand 10 sent you this email on behalf of Brand 20.",
+		"foreign@example.test": "Brand 30 sent you this email on behalf of Foreign.", "owner@example.test": "as an owner or admin of Other MSP.",
+	}
 	for _, m := range o.server.all() {
 		p, shade := parse(t, m.data), shades[m.to]
 		if name := fmt.Sprint("Brand ", shade); !bytes.Equal(p.logo, aLogo(20, 10, shade)) || !strings.Contains(p.html, `alt="`+name+`"`) ||
-			strings.Count(p.html, "Brand ") != 1 || !strings.Contains(p.Get("From"), name) {
-			t.Errorf("the email to %s from %s does not show %s alone:\n%s", m.to, p.Get("From"), name, p.html)
+			!strings.Contains(p.html, closings[m.to]) || !strings.Contains(p.Get("From"), name) {
+			t.Errorf("the email to %s from %s does not show %s:\n%s", m.to, p.Get("From"), name, p.html)
+		}
+		own := fmt.Sprint("Brand ", shade)
+		for _, other := range shades {
+			if name := fmt.Sprint("Brand ", other); name != own && strings.Contains(strings.ReplaceAll(p.html, closings[m.to], ""), name) {
+				t.Errorf("the email to %s shows %s:\n%s", m.to, name, p.html)
+			}
 		}
 	}
 }

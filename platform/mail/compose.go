@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 	"unicode"
@@ -30,9 +31,13 @@ type Composer struct {
 	// Senders are the domains that the sender addresses of brands may have. An address of another domain, as after the
 	// operator has removed one, is not used.
 	Senders domain.MailDomains
-	words   map[domain.Language]*template.Template // the texts of mails
-	text    *template.Template
-	html    *htmltemplate.Template
+	// Learning is the learning platform, to which the links of emails to users lead. Nil means the pages of this service
+	// (LearningPages).
+	Learning *url.URL
+
+	words map[domain.Language]*template.Template // the texts of mails
+	text  *template.Template
+	html  *htmltemplate.Template
 }
 
 // PublicURL parses the public URL of a service, to which paths can be appended: http or https with a host, and without
@@ -73,19 +78,22 @@ func NewComposer(publicURL, from string) (*Composer, error) {
 		return nil, fmt.Errorf("the sender %q is not an address: %w", from, err)
 	}
 	c := &Composer{public: strings.TrimRight(publicURL, "/"), from: *address,
-		words: map[domain.Language]*template.Template{}}
-	for _, language := range domain.Language("").Values() {
-		if c.words[domain.Language(language)], err = template.ParseFS(textFiles, "words/"+language+".tmpl"); err != nil {
-			return nil, err
-		}
-	}
-
+		words: words()}
 	if c.text, err = template.ParseFS(textFiles, "words/layout.txt.tmpl"); err != nil {
 		return nil, err
 	}
 	c.html, err = htmltemplate.ParseFS(textFiles, "words/layout.html.tmpl")
 	return c, err
 }
+
+// words returns the texts of emails and pages by language.
+var words = sync.OnceValue(func() map[domain.Language]*template.Template {
+	all := map[domain.Language]*template.Template{}
+	for _, language := range domain.Language("").Values() {
+		all[domain.Language(language)] = template.Must(template.ParseFS(textFiles, "words/"+language+".tmpl"))
+	}
+	return all
+})
 
 // senderHost returns the mail domain of the service's host: localhost for an IP address, which only trials use.
 func senderHost(host string) string {
@@ -97,6 +105,14 @@ func senderHost(host string) string {
 
 // Link returns the public URL of a path, which starts with a slash.
 func (c *Composer) Link(path string) string { return c.public + path }
+
+// LinkTo returns the URL of a link: on the learning platform or, without one, on this service.
+func (c *Composer) LinkTo(l domain.MailLink) string {
+	if c.Learning == nil {
+		return c.Link(l.Path())
+	}
+	return l.On(c.Learning)
+}
 
 // Compose writes a mail to a user in the user's language. now is its date.
 func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	htmltemplate "html/template"
 	"strings"
 	"text/template"
 
@@ -11,38 +12,70 @@ import (
 	"partnerapi/domain"
 )
 
-// values are the variables of a mail's texts. Title is the title of what the mail is about, such as a course. Date is
-// the date that mails of its type name: the expiry of an invite, a due date, the date of completion, sending or breach,
+// values are the variables of an email's texts. Title is the title of what the email is about, such as a course. Date is
+// the date that emails of its type name: the expiry of an invite, a due date, the date of completion, sending or breach,
 // or a month.
 type values struct {
 	Name, Address, Client, Partner, Role, Title, Date, From, Domain string
-	// Passwords means that an exposure is critical: of passwords or equivalent data.
-	Passwords bool
-	// Replies means that somebody receives replies.
+	// Severity is that of an exposure.
+	Severity domain.Severity
+	// Contact is where people ask for help; it may be empty.
+	Contact string
+	// Replies means that someone reads replies.
 	Replies bool
 }
 
-// content is a mail's content before rendering as text and HTML. Empty parts are omitted.
+// content is an email's content before rendering as text and HTML. Empty parts are omitted.
 type content struct {
-	Lang, Subject, Greeting string
-	Header                  header
-	Paragraphs              []string
-	Certificate             *domain.Certificate
-	PointsHeading           string
-	Points                  []string
-	After                   []string // paragraphs
-	Action, Link            string
-	Fallback, Closing       string
-	Footer                  footer
+	Lang, Subject, Preheader, Greeting string
+	Header                             header
+	Facts                              []domain.NoticeFact
+	Paragraphs                         []string
+	Certificate                        *domain.Certificate
+	PointsHeading                      string
+	Points                             []string
+	// Tables stand for Points in HTML.
+	Tables       []table
+	StepsHeading string
+	Steps        []instruction
+	After        []string // paragraphs
+	Button       button
+	NextHeading  string
+	Next         []string // paragraphs
+	Closing      string
+	Footer       footer
 }
 
-// mailContent returns the content of a mail to a user. It returns an error if there are no texts in the mail's
+// button is the one link that an email asks to follow. Fallback says how to follow it without the button; it is empty for
+// one that leads to a contact, which the footer shows.
+type button struct {
+	Action, Fallback string
+	Link             htmltemplate.URL
+}
+
+// instruction is a numbered step of what to do.
+type instruction struct {
+	Number int
+	Text   string
+}
+
+// table is a table of a notice. Its links are URLs.
+type table struct {
+	Heading, Note string
+	Columns       []string
+	Rows          [][]tableCell
+}
+
+// tableCell is a cell of a table. URL may be empty.
+type tableCell struct{ Text, URL string }
+
+// mailContent returns the content of an email to a user. It returns an error if there are no texts in the email's
 // language, or for its type.
 func (c *Composer) mailContent(m domain.Mail) (content, error) {
 	parts := content{Lang: m.Language.Tag()}
 	write := m.Type.Kind().Text
 	if write == nil {
-		return parts, fmt.Errorf("mails of type %q have no texts", m.Type)
+		return parts, fmt.Errorf("emails of type %q have no texts", m.Type)
 	}
 	templates, ok := c.words[m.Language]
 	if !ok {
@@ -54,14 +87,25 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 	r := renderer{templates: templates, values: v}
 	parts.setBrand(&r, m.Brand)
 	kind := string(m.Type)
-	parts.Greeting, parts.Fallback, parts.Closing = r.render("greeting"), r.render("fallback"), r.render("closing")
-	parts.Subject = r.render(kind + ".subject")
+	parts.Greeting, parts.Closing = r.render("greeting"), r.render("closing")
+	parts.Subject, parts.Preheader = r.render(kind+".subject"), r.render(kind+".preheader")
 	parts.Paragraphs, parts.After = r.paragraphs(kind+".body"), r.paragraphs(kind+".after")
-	if text.Path != "" {
-		parts.Action, parts.Link = r.render(kind+".action"), c.Link(text.Path)
+	parts.NextHeading, parts.Next = r.render("next"), r.paragraphs(kind+".next")
+	parts.Button = button{Action: r.render(kind + ".action"), Fallback: r.render("fallback"), Link: htmltemplate.URL(c.LinkTo(text.Link))}
+	if link := parts.Footer.Link; link != "" && r.has(kind+".ask") {
+		parts.Button = button{Action: r.render(kind + ".ask"), Link: link}
 	}
 	if len(text.Points) > 0 {
 		parts.PointsHeading, parts.Points = r.render(kind+".points"), pointTexts(m.Language, text.Points)
+	}
+	if r.has(kind + ".steps") {
+		parts.StepsHeading = r.render("steps")
+		for text := range strings.SplitSeq(r.render(kind+".steps"), "\n") {
+			parts.Steps = append(parts.Steps, instruction{len(parts.Steps) + 1, text})
+		}
+	}
+	if r.has(kind + ".note") {
+		parts.Footer.Note = r.render(kind + ".note")
 	}
 	if r.has(kind + ".heading") {
 		parts.Certificate = &domain.Certificate{
@@ -74,8 +118,8 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 	return parts, r.err
 }
 
-// noticeContent returns the content of a mail to a partner, in English. In its texts it replaces domain.PublicURL by
-// the public URL.
+// noticeContent returns the content of an email to a partner, in English, with the service's brand. In its texts it replaces
+// domain.PublicURL by the public URL.
 func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 	r := renderer{templates: c.words[domain.English], values: values{Partner: Quote(m.PartnerName), Replies: m.Brand.ReplyTo != ""}}
 	expand := func(texts ...string) []string {
@@ -88,19 +132,45 @@ func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 	n := m.Notice
 	parts := content{
 		Lang: domain.English.Tag(), Subject: OneLine(n.Subject), Greeting: r.render("greeting"),
-		Paragraphs: expand(n.Paragraphs...), PointsHeading: n.PointsHeading, Points: expand(n.Points...),
-		After:  expand(n.After...),
-		Action: n.Action, Link: c.Link(n.Path), Fallback: r.render("fallback"), Closing: r.render("notice.closing"),
+		Facts: n.Facts, Paragraphs: expand(n.Paragraphs...), PointsHeading: n.PointsHeading, Points: expand(n.Points...),
+		Tables: c.tables(n.Tables), After: expand(n.After...),
+		Button:  button{Action: n.Action, Fallback: r.render("fallback"), Link: htmltemplate.URL(c.Link(n.Path))},
+		Closing: r.render("notice.closing"),
 	}
-	parts.setBrand(&r, m.Brand)
+	if len(parts.Paragraphs) > 0 {
+		parts.Preheader = parts.Paragraphs[0]
+	}
+	brand := m.Brand
+	brand.DisplayName = cmp.Or(brand.DisplayName, domain.ServiceName)
+	parts.setBrand(&r, brand)
 	return parts, r.err
+}
+
+// tables returns the tables of a notice with the URLs of their links.
+func (c *Composer) tables(from []domain.NoticeTable) (tables []table) {
+	for _, t := range from {
+		to := table{Heading: OneLine(t.Heading), Note: OneLine(t.Note), Columns: t.Columns}
+		for _, cells := range t.Rows {
+			row := make([]tableCell, len(cells))
+			for i, cell := range cells {
+				row[i].Text = OneLine(cell.Text)
+				if cell.Path != "" {
+					row[i].URL = c.Link(cell.Path)
+				}
+			}
+			to.Rows = append(to.Rows, row)
+		}
+		tables = append(tables, to)
+	}
+	return tables
 }
 
 // newValues returns the variables of a mail's texts.
 func newValues(m *domain.Mail, t domain.MailText) values {
 	v := values{
 		Name: Quote(m.Name), Address: m.To, Client: Quote(m.ClientName), Partner: Quote(m.PartnerName), Role: string(m.InviteRole),
-		Title: Quote(t.Title), From: Quote(t.From), Domain: Quote(t.Domain), Passwords: t.Passwords, Replies: m.Brand.ReplyTo != "",
+		Title: Quote(t.Title), From: Quote(t.From), Domain: Quote(t.Domain), Severity: t.Severity, Contact: string(m.Brand.SupportContact),
+		Replies: m.Brand.ReplyTo != "",
 	}
 	switch {
 	case t.Monthly:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
@@ -29,10 +30,11 @@ type WorkFlags struct {
 	FontFlag
 	webhookFlags
 	MailDomainsFlag
-	PublicURL string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service; all links begin with it. It may have a path, which the reverse proxy must remove. Default: the listen address."`
-	SMTPURL   string `name:"smtp-url" placeholder:"URL" help:"Mail server, as smtp://user:password@host:port or smtps://. If omitted, emails are written to files in the folder outbox in --data-dir."`
-	MailFrom  string `name:"mail-from" placeholder:"ADDRESS" help:"Sender of emails. Default: no-reply at the host of --public-url."`
-	Workers   int    `default:"${workers}" help:"Number of emails that are sent concurrently."`
+	PublicURL  string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service; all links begin with it. It may have a path, which the reverse proxy must remove. Default: the listen address."`
+	SMTPURL    string `name:"smtp-url" placeholder:"URL" help:"Mail server, as smtp://user:password@host:port or smtps://. If omitted, emails are written to files in the folder outbox in --data-dir."`
+	MailFrom   string `name:"mail-from" placeholder:"ADDRESS" help:"Sender of emails. Default: no-reply at the host of --public-url."`
+	LearnerURL string `name:"learner-url" placeholder:"URL" help:"URL of the learning platform, to which links in emails lead. A link adds ?course=, ?policy= or ?invite= with an ID. If omitted, links lead to a page of this service that says what to set."`
+	Workers    int    `default:"${workers}" help:"Number of emails that are sent concurrently."`
 
 	Connections int `default:"20" help:"Maximum number of database connections for requests and background work. The process opens up to 9 more, for locks, readiness, metrics and notifications."`
 
@@ -56,6 +58,9 @@ func (f WorkFlags) Check() error {
 	if _, err := f.Domains(); err != nil {
 		return err
 	}
+	if _, err := f.Learning(); err != nil {
+		return err
+	}
 	if err := report.CheckStore(f.ReportStore); err != nil {
 		return fmt.Errorf("--report-store: %w", err)
 	}
@@ -74,6 +79,18 @@ func (f WorkFlags) Check() error {
 		return err
 	}
 	return errors.Join(f.validateEndpoints(), f.CheckKey())
+}
+
+// Learning returns the URL of the learning platform; nil if there is none.
+func (f WorkFlags) Learning() (*url.URL, error) {
+	if f.LearnerURL == "" {
+		return nil, nil
+	}
+	u, err := mail.LearningURL(f.LearnerURL)
+	if err != nil {
+		return nil, fmt.Errorf("--learner-url: %w", err)
+	}
+	return u, nil
 }
 
 // MinConnections is the minimum pool size: the daily refresh needs two connections at a time.
