@@ -76,27 +76,27 @@ type WebhookFailure struct {
 
 // Mail returns the type and the content of the mail.
 func (f *WebhookFailure) Mail() (MessageType, Notice) {
-	n := Notice{Action: "Read how deliveries are retried", Path: "/docs/guide/webhooks"}
+	n := Notice{Action: "Read about retries", Path: "/docs/guide/webhooks"}
 	target, since := fmt.Sprintf("webhook %s (%s)", f.ID, origin(f.URL)), f.Since.UTC().Format("2 January 2006, 15:04 UTC")
-	tries := fmt.Sprintf("GET /v2/webhooks/%s/deliveries lists each attempt and what the endpoint returned.", f.ID)
+	attempts := fmt.Sprintf("GET /v2/webhooks/%s/deliveries lists each attempt and the endpoint's response.", f.ID)
 	if !f.Disabled {
-		n.Subject = "Deliveries to your webhook fail"
+		n.Subject = "Deliveries to your webhook are failing"
 		n.Paragraphs = []string{
 			fmt.Sprintf("All deliveries to the %s have failed since %s.", target, since),
-			"They are tried again for 24 hours each. The webhook is disabled when deliveries have failed for 24 hours and none has succeeded.",
-			tries,
+			"The service retries each delivery for 24 hours. If all deliveries fail for 24 hours, it disables the webhook.",
+			attempts,
 		}
 		return WebhookFailingMail, n
 	}
 	reason := fmt.Sprintf("Deliveries have failed since %s, and none has succeeded.", since)
 	if f.Gone {
-		reason = "Its endpoint answered 410 Gone."
+		reason = "Its endpoint returned 410 Gone."
 	}
 	n.Subject = "Your webhook is disabled"
 	n.Paragraphs = []string{
-		fmt.Sprintf("The %s is disabled and gets no more events. %s", target, reason),
-		tries + " GET /v2/events has the events of the last 30 days, also those that were not delivered.",
-		fmt.Sprintf(`PATCH /v2/webhooks/%s with {"status": "active"} enables it again. It then gets the events from that moment on.`, f.ID),
+		fmt.Sprintf("The %s is disabled and receives no more events. %s", target, reason),
+		attempts + " GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
+		fmt.Sprintf(`To enable it again, send PATCH /v2/webhooks/%s with {"status": "active"}. It then receives the events from that moment on.`, f.ID),
 	}
 	return WebhookDisabledMail, n
 }
@@ -118,7 +118,7 @@ func (e *WebhookKeyEnd) Mail() Notice {
 		ended = "expired"
 	}
 	return Notice{
-		Subject: "Your webhook is disabled", Action: "Read what to do when a key ends", Path: "/docs/guide/webhooks",
+		Subject: "Your webhook is disabled", Action: "Read what to do", Path: "/docs/guide/webhooks",
 		Paragraphs: []string{
 			fmt.Sprintf("The webhook %s (%s) is disabled and receives no more events. Its API key %s %s on %s.", e.ID, origin(e.URL),
 				e.Prefix, ended, e.At.UTC().Format("2 January 2006, 15:04 UTC")),

@@ -211,7 +211,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("no %q in\n%s", text, got.text)
 		}
 	}
-	if got.subject != "Deliveries to your webhook fail" || strings.Contains(got.text+got.html, domain.PublicURL) ||
+	if got.subject != "Deliveries to your webhook are failing" || strings.Contains(got.text+got.html, domain.PublicURL) ||
 		p.Number("SELECT count(*) FROM partner_mails WHERE sent_at IS NOT NULL") != 1 || len(p.recorded()) != 0 {
 		t.Errorf("sent %+v", got)
 	}

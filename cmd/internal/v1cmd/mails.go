@@ -194,13 +194,18 @@ func (t *mailing) print(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	brand, err := t.db.Brand(ctx, domain.BrandOwner{})
+	if err != nil {
+		return err
+	}
 	for _, m := range t.mails {
 		to := t.recipients[m.Partner]
 		if len(to) == 0 {
 			continue
 		}
 		slices.Sort(to)
-		text, err := composer.ComposeNotice(domain.MessageID{}, outbox.NoticeMail{PartnerName: t.names[m.Partner], Notice: m.Notice}, t.db.Now())
+		notice := outbox.NoticeMail{PartnerName: t.names[m.Partner], Notice: m.Notice, Brand: brand.Brand}
+		text, err := composer.ComposeNotice(domain.MessageID{}, notice, t.db.Now())
 		if err != nil {
 			return err
 		}

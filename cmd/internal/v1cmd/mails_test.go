@@ -92,8 +92,8 @@ func TestMails(t *testing.T) {
 	stored(0)
 	north, tide, _ := strings.Cut(printed, "To: owner@tidewater.example\n")
 	for _, text := range []string{
-		"To: admin@northlight.example, owner@northlight.example\n", "ends on 24 June 2027",
-		"pk_all (pk_all): GET /v1/clients, 36000 calls by acme-sync/2.4, curl/8.5.0; call GET /v2/clients instead: https://api.example.com/docs/migrating/clients#",
+		"To: admin@northlight.example, owner@northlight.example\n", "Version 1 ends on: 24 June 2027 (UTC)\nDays left: ", "ends on 24 June 2027",
+		"pk_all (pk_all): GET /v1/clients, 36,000 calls by acme-sync/2.4, curl/8.5.0; call GET /v2/clients instead: https://api.example.com/docs/migrating/clients#",
 		"pk_readonly", `<script>alert("1")</script>`, "https://api.example.com/docs/guide/moving-from-v1",
 	} {
 		if !strings.Contains(north, text) {
@@ -150,7 +150,7 @@ func TestMailsAreBounded(t *testing.T) {
 		SELECT id, $1::date, 'v1', 'GET /v1/operation' || n, n, 0, $1::timestamptz, $1::timestamptz, '{}' FROM api_keys, generate_series(1, 20) AS n WHERE prefix LIKE 'many%'`, noon)
 	w.announce()
 	printed := w.tell(mailFlags{DryRun: true}, retire.AnnounceMail, func(context.Context) error { return nil })
-	if n := strings.Count(printed, "5 more operations"); n != 20 || !strings.Contains(printed, "\n- 5 more keys\n") || strings.Contains(printed, "key\n") {
+	if n := strings.Count(printed, "5 more operations"); n != 20 || !strings.Contains(printed, "\n5 more keys have called version 1.\n") || strings.Contains(printed, "key\n") {
 		t.Errorf("%d keys are cut:\n%s", n, printed)
 	}
 }
