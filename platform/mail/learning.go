@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ const learningBrandWithin = 2 * time.Second
 
 // exampleLearningURL is the learning platform that the page shows as an example.
 const exampleLearningURL = "https://learn.example.com/start"
+
+// anyID matches an ID, with its prefix as the first group.
+var anyID = regexp.MustCompile(`([a-z]+_)[0-9a-z]{26}`)
 
 // learningTemplate is the page without a learning platform.
 var learningTemplate = htmltemplate.Must(htmltemplate.ParseFS(textFiles, "words/learning.html.tmpl"))
@@ -121,7 +125,7 @@ func (p LearningPages) page(ctx context.Context, in domain.Language) (learningPa
 		{"a user’s training", domain.MailLink{}}, {"a course", domain.LinkToCourse(domain.CourseID{15: 1})},
 		{"a policy", domain.LinkToPolicy(domain.PolicyID{15: 1})}, {"an invitation", domain.LinkToInvite(domain.InviteID{15: 1})},
 	} {
-		page.Links = append(page.Links, learningLink{l.to, l.link.On(example)})
+		page.Links = append(page.Links, learningLink{l.to, anyID.ReplaceAllString(l.link.On(example), "${1}…")})
 	}
 	return page, r.err
 }
