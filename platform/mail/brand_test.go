@@ -64,7 +64,7 @@ func TestBrandOfEmail(t *testing.T) {
 		}
 		composed := must(c.Compose(m, v2test.Noon))
 		for _, want := range []string{
-			`<img class="logo" src="cid:logo@inline" alt="Acme &lt;IT&gt;" width="240" height="50"`, "background:#ffd400;color:#000000", `href="tel:`,
+			`<img src="cid:logo@inline" class="logo" alt="Acme &lt;IT&gt;" width="240" height="50"`, "background:#ffd400;color:#000000", `href="tel:`,
 			question, "1 Main Street",
 		} {
 			if !strings.Contains(composed.HTML, want) {
