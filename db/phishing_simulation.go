@@ -22,7 +22,7 @@ import (
 func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulation, error) {
 	return pg.Find[domain.Simulation](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
 		SELECT r.id AS result, r.client_id AS client, r.user_id AS "user", r.send_at, r.sent_at, u.email, u.first_name,
-			u.last_name, coalesce(u.job_title, '') AS job_title, u.preferred_language AS language, c.name AS client_name, CASE
+			u.last_name, coalesce(u.job_title, '') AS job_title, u.preferred_language AS language, c.name AS client_name, c.report_link, CASE
 				WHEN c.archived_at IS NOT NULL THEN 'the client is archived'
 				WHEN u.status <> 'active' THEN 'the user is inactive'
 				ELSE '' END AS unwanted,

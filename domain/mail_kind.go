@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MessageType is the type of an email.
 type MessageType string
@@ -208,3 +211,9 @@ var UrgentMails = mailTypes(func(k MailKind) bool { return k.Urgent })
 // ServiceMails are the types of emails that the service sends without a request. Each can be switched on and off for a
 // client.
 var ServiceMails = mailTypes(func(k MailKind) bool { return k.Switch != NoSwitch })
+
+// ReportLink names the switch for the link in simulated emails that reports them. It is not the type of an email.
+const ReportLink MessageType = "report-link"
+
+// ClientSwitches are what can be switched on and off for a client: ServiceMails and ReportLink.
+var ClientSwitches = slices.Concat(ServiceMails, []MessageType{ReportLink})

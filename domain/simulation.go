@@ -65,6 +65,8 @@ type Simulation struct {
 	Email, FirstName, LastName, JobTitle string
 	Language                             Language // the user's
 	ClientName                           string
+	// ReportLink means that the mail has a link that reports it.
+	ReportLink bool
 
 	// Unwanted is the reason why the mail must not be sent any more; empty if it may be sent.
 	Unwanted string

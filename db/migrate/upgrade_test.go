@@ -151,6 +151,22 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	}
 }
 
+// TestReportLinkOfUpgradedClients verifies that clients of 1.0.0 keep the link that reports a simulated email, and that
+// clients that 1.0.0 creates after the upgrade do not have it.
+func TestReportLinkOfUpgradedClients(t *testing.T) {
+	t.Parallel()
+	w := restored(t)
+	clients := w.Number("SELECT count(*) FROM clients")
+	if _, err := migrate.Up(t.Context(), w.DB); err != nil {
+		t.Fatal(err)
+	}
+	w.Exec(`INSERT INTO clients (id, partner_id, name, name_key, created_at, updated_at, summarized_at)
+		SELECT gen_random_uuid(), id, 'New', 'new', now(), now(), now() FROM partners ORDER BY id LIMIT 1`)
+	if n := w.Number("SELECT count(*) FROM clients WHERE report_link"); n != clients || n == 0 {
+		t.Errorf("%d clients have the link, want %d", n, clients)
+	}
+}
+
 // TestUpgradedTables: the tables of 1.0.0, upgraded, are those of a new database, but for
 // those of v1: no migration that was released has changed since.
 func TestUpgradedTables(t *testing.T) {

@@ -9,10 +9,13 @@ import (
 	"partnerapi/domain"
 )
 
-// SwitchMail switches a type of the service's own mail on or off for a client. It affects all mail that is not yet
-// sent. It returns NotFound if the client does not exist or is archived. It is for the command line and checks no
-// caller's access.
+// SwitchMail switches one of domain.ClientSwitches on or off for a client. It affects all mail that is not yet sent. It
+// returns NotFound if the client does not exist or is archived. It is for the command line and checks no caller's access.
 func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind domain.MessageType, on bool) error {
+	if kind == domain.ReportLink {
+		return pg.RunOr(ctx, d, domain.ErrNotFound(client.Noun()), "switch the report link", pg.SQL(
+			"UPDATE clients SET report_link = ? WHERE id = ? AND archived_at IS NULL", on, client))
+	}
 	return pg.RunOr(ctx, d, domain.ErrNotFound(client.Noun()), "switch mail", pg.SQL(`
 		INSERT INTO mail_switches (client_id, kind, enabled, changed_at)
 		SELECT id, ?kind, ?enabled::boolean, ?now::timestamptz FROM clients WHERE id = ?client AND archived_at IS NULL
@@ -36,12 +39,13 @@ func PartnerMailSwitches(ctx context.Context, d *db.DB, partner domain.PartnerID
 	}), err
 }
 
-// MailSwitches reads for each of domain.ServiceMails, in order, whether it is on for a client.
+// MailSwitches reads for each of domain.ClientSwitches, in order, whether it is on for a client.
 func MailSwitches(ctx context.Context, d *db.DB, client domain.ClientID) ([]domain.MailSwitch, error) {
 	rows, err := pg.All[domain.MailSwitch](ctx, d, "read switches of mail", pg.SQL(
-		`SELECT kind AS type, enabled AS "on" FROM mail_switches WHERE client_id = ?`, client))
+		`SELECT kind AS type, enabled AS "on" FROM mail_switches WHERE client_id = ?0
+		UNION ALL SELECT ?1::text, report_link FROM clients WHERE id = ?0`, client, domain.ReportLink))
 	set := pg.Index(rows, func(s *domain.MailSwitch) (domain.MessageType, bool) { return s.Type, s.On })
-	return pg.MapRows(domain.ServiceMails, func(kind *domain.MessageType) domain.MailSwitch {
+	return pg.MapRows(domain.ClientSwitches, func(kind *domain.MessageType) domain.MailSwitch {
 		on, switched := set[*kind]
 		return domain.MailSwitch{Type: *kind, On: on || !switched && kind.Kind().Switch == domain.OnByDefault}
 	}), err

@@ -59,8 +59,8 @@ func TestSwitches(t *testing.T) {
 	}
 
 	var want []domain.MailSwitch
-	for _, kind := range domain.ServiceMails {
-		want = append(want, domain.MailSwitch{Type: kind, On: kind != domain.MonthlyReportMail})
+	for _, kind := range domain.ClientSwitches {
+		want = append(want, domain.MailSwitch{Type: kind, On: kind != domain.MonthlyReportMail && kind != domain.ReportLink})
 	}
 	if got, err := outbox.MailSwitches(t.Context(), p.DB, p.client); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v: %v", got, err)

@@ -66,8 +66,8 @@ func Inspect(t domain.Template) (Findings, error) {
 }
 
 // Compose writes a simulated email, dated now. Every link of the HTML and every web address of the text becomes the URL
-// of the email's page. It adds a link that reports the email and, to the HTML, a picture that records its opening (see
-// track). The error is a *mail.RefusedError if the sender is invalid or the HTML cannot be tracked.
+// of the email's page. It adds a link that reports the email, if s.ReportLink is true, and, to the HTML, a picture that
+// records its opening (see track). The error is a *mail.RefusedError if the sender is invalid or the HTML cannot be tracked.
 func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
 	page := c.public + "/t/" + c.tokens.Token(s.Result)
 	values := placeholders(s, page, now)
@@ -75,15 +75,21 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	if err != nil {
 		return mail.Message{}, &mail.RefusedError{Reason: err.Error()}
 	}
-	words := textsByLanguage[s.Template.Language].Report
+	words := ""
+	if s.ReportLink {
+		words = textsByLanguage[s.Template.Language].Report
+	}
 	body, _, err := track(expand(s.Template.HTML, values, html.EscapeString), page, footer(page, words))
 	if err != nil {
 		return mail.Message{}, &mail.RefusedError{Reason: "the template " + err.Error()}
 	}
 	text := rewriteText(expand(s.Template.Text, values, mail.OneLine), page)
+	if words != "" {
+		text += "\n\n" + words + ": " + reportURL(page) + "\n"
+	}
 	return mail.Message{
 		ID: s.Result.UUID(), From: from, To: s.Email, Subject: expand(s.Template.Subject, values, mail.OneLine),
-		Text: text + "\n\n" + words + ": " + reportURL(page) + "\n", HTML: body,
+		Text: text, HTML: body,
 		Language: s.Template.Language, At: now,
 	}, nil
 }
@@ -92,11 +98,14 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 func reportURL(page string) string  { return page + "/report" }
 func pictureURL(page string) string { return page + "/open.gif" }
 
-// footer returns the HTML that is added to an email: the link that reports it, with its words, and the picture.
+// footer returns the HTML that is added to an email: the link that reports it, unless words is empty, and the picture.
 func footer(page, words string) string {
-	return fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n<img src=\"%s\" width=\"1\" "+
-		"height=\"1\" alt=\"\">\n",
-		html.EscapeString(reportURL(page)), html.EscapeString(words), html.EscapeString(pictureURL(page)))
+	link := ""
+	if words != "" {
+		link = fmt.Sprintf("<p style=\"font-size:11px\"><a href=\"%s\">%s</a></p>\n",
+			html.EscapeString(reportURL(page)), html.EscapeString(words))
+	}
+	return link + fmt.Sprintf("<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n", html.EscapeString(pictureURL(page)))
 }
 
 // sender returns the sender of a mail, with the placeholders in its name replaced.

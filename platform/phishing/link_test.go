@@ -20,9 +20,10 @@ import (
 // composeOf composes an email of an HTML and a plain text, with PAGE for the URL of its page.
 func composeOf(body, text string) (mail.Message, error) {
 	s := domain.Simulation{
-		Email:     "ada@example.test",
-		FirstName: `x" href="https://evil.example/name`,
-		Template:  domain.Template{From: "a@b.example", Language: domain.English, TemplateContent: domain.TemplateContent{HTML: body, Text: text}},
+		Email:      "ada@example.test",
+		ReportLink: true,
+		FirstName:  `x" href="https://evil.example/name`,
+		Template:   domain.Template{From: "a@b.example", Language: domain.English, TemplateContent: domain.TemplateContent{HTML: body, Text: text}},
 	}
 	m, err := phishing.NewComposer(public, phishing.NewTokens(nil)).Compose(s, v2test.Noon)
 	page := public + "/t/" + phishing.NewTokens(nil).Token(s.Result)

@@ -28,6 +28,7 @@ func add(list *[]string, value string) {
 type rewriter struct {
 	page    string          // the tracked URL
 	anchors map[string]bool // names of places in the text, to which links with "#" lead
+	added   int             // elements of the footer (see track)
 	found   Findings
 	// bodyEnd is the position of the last end tag of the body in the result of rewrite; -1 for none.
 	bodyEnd int

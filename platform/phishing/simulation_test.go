@@ -300,7 +300,7 @@ func TestCompose(t *testing.T) {
 	b := newBait(t)
 	tokens := phishing.NewTokens([]byte("secret"))
 	s := domain.Simulation{
-		Result: domain.ResultID{7}, Email: "ada@example.test", FirstName: "<Ada>", LastName: "Love\r\nBcc: x@y.z", ClientName: `Hop "<per>`, Language: domain.French,
+		Result: domain.ResultID{7}, Email: "ada@example.test", FirstName: "<Ada>", LastName: "Love\r\nBcc: x@y.z", ClientName: `Hop "<per>`, Language: domain.French, ReportLink: true,
 		Template: domain.Template{Language: domain.French, Subject: "{{first_name}} {{last_name}} {{unknown}}", From: "{{company}} IT <it@bait.example>", TemplateContent: domain.TemplateContent{
 			HTML: `<html><body><p>{{first_name}}</p><a class="x" HREF='https://bait.example/a?b=1&amp;c=2'>here</a><a href="https://other.example">2</a></body></html>`,
 			Text: "{{first_name}} {{month}} https://bait.example/a?b=1&c=2 {{link}}",
@@ -324,6 +324,50 @@ func TestCompose(t *testing.T) {
 	}
 }
 
+// TestReportLink verifies that a simulated email has the link that reports it only if the client's switch is on, which it
+// is not for a new client, and that its page reports either way.
+func TestReportLink(t *testing.T) {
+	t.Parallel()
+	b := newBait(t)
+	sent := &keepingServer{}
+	for _, on := range []bool{false, true, false} {
+		if on {
+			b.must(outbox.SwitchMail(t.Context(), b.DB, b.client, domain.ReportLink, true))
+		} else if sent.last.ID != "" {
+			b.must(outbox.SwitchMail(t.Context(), b.DB, b.client, domain.ReportLink, false))
+		}
+		switches, err := outbox.MailSwitches(t.Context(), b.DB, b.client)
+		if err != nil || !slices.Contains(switches, domain.MailSwitch{Type: domain.ReportLink, On: on}) {
+			t.Errorf("got %v, %v, want report-link %v", switches, err, on)
+		}
+		id := b.schedule(own(t, 5, domain.English).ID)
+		if outcome, err := b.deliver(sent); err != nil || outcome != mail.Sent {
+			t.Fatalf("%s, %v", outcome, err)
+		}
+		link := "/t/" + b.tokens.Token(id) + "/report"
+		if inHTML, inText := strings.Contains(sent.last.HTML, link), strings.Contains(sent.last.Text, link); inHTML != on || inText != on {
+			t.Errorf("switched %v: the link is in the HTML: %v, in the text: %v", on, inHTML, inText)
+		}
+		if says := strings.Contains(sent.last.HTML+sent.last.Text, "Report this"); says != on {
+			t.Errorf("switched %v: the email names the report: %v", on, says)
+		}
+		b.Clock.Advance(time.Minute)
+		b.request("POST", link, home, "")
+		if _, _, reported := b.state(id); !reported {
+			t.Errorf("switched %v: the page reports nothing", on)
+		}
+	}
+	if err := outbox.SwitchMail(t.Context(), b.DB, domain.ClientID{15: 1}, domain.ReportLink, true); !domain.IsCode(err, domain.NotFound) {
+		t.Errorf("an unknown client: %v", err)
+	}
+}
+
+// keepingServer is a mail server that accepts every message and keeps the last.
+type keepingServer struct{ last mail.Message }
+
+func (s *keepingServer) Send(_ context.Context, m mail.Message) error { s.last = m; return nil }
+func (s *keepingServer) Close() error                                 { return nil }
+
 // TestOwnTemplates: every one of the service's own templates is whole in each
 // language, and can be sent and explained.
 func TestOwnTemplates(t *testing.T) {
@@ -337,7 +381,7 @@ func TestOwnTemplates(t *testing.T) {
 		if err := phishing.Check(m); err != nil {
 			t.Errorf("%s (%s): %v", m.Name, m.Language, err)
 		}
-		s := domain.Simulation{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test", ClientName: "Hopper & Sons", Language: m.Language, Template: m}
+		s := domain.Simulation{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test", ClientName: "Hopper & Sons", Language: m.Language, ReportLink: true, Template: m}
 		out, err := phishing.NewComposer(public, phishing.NewTokens(nil)).Compose(s, v2test.Noon)
 		switch {
 		case err != nil:

@@ -15,13 +15,14 @@ var errNoLink = errors.New("has no link in its html")
 
 // track returns the HTML of a simulated email: body with every link replaced by the page (rewriter.rewrite), and with
 // footer where readers see it, before the end of the body. footer has the link and the picture that start with the
-// page's URL. It also returns what it found in body.
+// page's URL, or only the picture. It also returns what it found in body.
 //
 // A browser decides what the result shows, so the result is parsed as browsers do. If the body's markup hides the footer
 // or a link that was not replaced, because an element of it has no end, for example, track writes the markup anew as
 // browsers understand it. If that does not help either, it returns an error.
 func track(body, page, footer string) (string, Findings, error) {
 	r := newRewriter(body, page)
+	r.added = strings.Count(footer, html.EscapeString(page)+"/")
 	clean := r.rewrite(body)
 	end := r.bodyEnd
 	if end < 0 {
@@ -39,8 +40,8 @@ func track(body, page, footer string) (string, Findings, error) {
 	return result, r.found, err
 }
 
-// check returns an error if the HTML of a simulated email has a link to elsewhere, no link to the page, or not both the
-// report link and the picture where readers see them.
+// check returns an error if the HTML of a simulated email has a link to elsewhere, no link to the page, or not all elements
+// of the footer where readers see them.
 func (r *rewriter) check(text string) error {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -68,9 +69,9 @@ func (r *rewriter) check(text string) error {
 	switch {
 	case !hasLink:
 		return errNoLink
-	case shown < 2:
-		return errors.New("has html that hides what is added to it: the link that reports the email, and the picture that " +
-			"records its opening")
+	case shown < r.added:
+		return errors.New("has html that hides what is added to it: the picture that records the opening of the email, and, " +
+			"if report-link is on, the link that reports it")
 	}
 	return nil
 }

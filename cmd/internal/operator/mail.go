@@ -24,8 +24,8 @@ import (
 type Mail struct {
 	Failed   failedMailCmd   `cmd:"" help:"List the emails that failed permanently, and why." example:"mail failed --since 36h"`
 	Retry    retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
-	Enable   switchMailCmd   `cmd:"" help:"Switch on a kind of automatic email for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
-	Disable  switchMailCmd   `cmd:"" help:"Switch off a kind of automatic email for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
+	Enable   switchMailCmd   `cmd:"" help:"Switch on a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
+	Disable  switchMailCmd   `cmd:"" help:"Switch off a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
 	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of automatic emails a client or partner receives." example:"mail switches 'Hillside Dental'"`
 }
 
@@ -132,18 +132,20 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 type switchMailCmd struct {
 	database.Flags
 	Client string             `arg:"" help:"The client: its ID, UUID or name. For a kind of email to partners, the partner: its ID, UUID or name."`
-	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
+	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email or report-link: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
 }
 
 // Vars are the kinds of emails that can be switched, for the help of commands.
-var Vars = kong.Vars{"client_mails": joined(domain.ServiceMails), "partner_mails": joined(domain.PartnerMails)}
+var Vars = kong.Vars{"client_mails": joined(domain.ClientSwitches), "partner_mails": joined(domain.PartnerMails)}
 
 func joined(kinds []domain.MessageType) string {
 	return strings.Join(pg.MapRows(kinds, func(k *domain.MessageType) string { return string(*k) }), ", ")
 }
 
 func (switchMailCmd) Help() string {
-	return `The switch applies when an email is due to be sent. Emails that were due while a kind was off are not sent later. All kinds are on by default except monthly-report.`
+	return `The switch applies when an email is due to be sent. Emails that were due while a kind was off are not sent later. All kinds are on by default except monthly-report and report-link.
+
+report-link is the link "Report this message" in simulated emails. It shows users that an email is a simulation, so it is off for new clients. It is on for clients that existed before version 1.1. Without it, users report simulations with the button of their email program (signal email_reported).`
 }
 
 // Run switches a kind of mail on or off for a client. If partners get that kind, c.Client names a partner.
