@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"time"
 
@@ -287,6 +288,16 @@ func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (
 func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
 	return pg.All[string](ctx, d, "read the categories of templates", pg.SQL(
 		`SELECT DISTINCT category COLLATE "C" AS category FROM phishing_templates ORDER BY category`))
+}
+
+// TemplateSenders reads the addresses from which simulated mails of all templates come, sorted. A send may name any
+// template, so the enabled categories of a client do not matter.
+func (d *DB) TemplateSenders(ctx context.Context) ([]string, error) {
+	names, err := pg.All[string](ctx, d, "read the senders of templates", pg.SQL(
+		"SELECT DISTINCT from_address FROM phishing_templates"))
+	addresses := pg.MapRows(names, func(from *string) string { return (&domain.Template{From: *from}).FromEmail() })
+	slices.Sort(addresses)
+	return slices.Compact(addresses), err
 }
 
 // EnableCategories sets the enabled categories of templates of a client; nil enables all. It returns NotFound if the

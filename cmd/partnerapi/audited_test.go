@@ -19,7 +19,7 @@ import (
 // changeNothing are the commands of this version that change nothing an entry of the
 // audit trail would be about: they read, or are what the changes are made through.
 var changeNothing = []string{
-	"serve", "work", "doctor", "health", "migrate", "partners list", "branding show", "branding preview", "admins list", "keys list", "audit", "mail failed", "mail switches", "export",
+	"serve", "work", "doctor", "health", "migrate", "partners list", "branding show", "branding preview", "admins list", "keys list", "audit", "mail failed", "mail switches", "mail allowlist", "export",
 	"reports make", "directory list", "webhooks list", "webhooks deliveries", "webhooks listen", "openapi", "mcp", "version",
 	"completion", "__complete", "encryption-key new", "move status", "catalogue export",
 }

@@ -84,7 +84,7 @@ func TestCommandsPrintNoControls(t *testing.T) {
 	client, hook := plant(t, opened(t, flag))
 	holdsText := []string{"partners list", "branding show", "keys list", "audit", "mail failed", "directory list", "webhooks list", "webhooks deliveries"}
 	more := map[string][]string{
-		"mail switches": {client.String()}, "branding show": {"--service"}, "webhooks deliveries": {hook.String()}, "migrate": {"--status"}, "idmap lookup": {"client", "1"},
+		"mail switches": {client.String()}, "mail allowlist": {client.String()}, "branding show": {"--service"}, "webhooks deliveries": {hook.String()}, "migrate": {"--status"}, "idmap lookup": {"client", "1"},
 		"openapi": nil, "parity compare": nil, "parity replay": nil, "doctor": {"--recount"},
 		"partners create": nil, "admins add": nil, "keys create": nil, "keys rotate": nil, "version": nil, // TestMadeInJSON
 	}

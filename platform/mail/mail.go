@@ -28,7 +28,9 @@ type Message struct {
 	At       time.Time
 	// Automatic sets the header Auto-Submitted, so that there are no automatic replies.
 	Automatic bool
-	Files     []File
+	// Headers are further header fields. Names and values are in ASCII and of one line.
+	Headers map[string]string
+	Files   []File
 	// Certificate is the certificate that the message shows; nil for none. Requests attaches it as a file.
 	Certificate *domain.Certificate
 }

@@ -61,6 +61,10 @@ func (m Message) toWire() (wire, error) {
 		out.SetGenHeader("Auto-Submitted", "auto-generated")
 	}
 
+	for name, value := range m.Headers {
+		out.SetGenHeader(gomail.Header(name), value)
+	}
+
 	out.SetBodyString(gomail.TypeTextPlain, m.Text)
 	out.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	for _, f := range m.Files {

@@ -89,7 +89,7 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	}
 	return mail.Message{
 		ID: s.Result.UUID(), From: from, To: s.Email, Subject: expand(s.Template.Subject, values, mail.OneLine),
-		Text: text, HTML: body,
+		Text: text, HTML: body, Headers: map[string]string{HeaderName: c.tokens.Header(s.Client)},
 		Language: s.Template.Language, At: now,
 	}, nil
 }

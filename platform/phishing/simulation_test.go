@@ -8,6 +8,7 @@ import (
 	netmail "net/mail"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -367,6 +368,49 @@ type keepingServer struct{ last mail.Message }
 
 func (s *keepingServer) Send(_ context.Context, m mail.Message) error { s.last = m; return nil }
 func (s *keepingServer) Close() error                                 { return nil }
+
+// TestHeader verifies that all simulated emails to a client have the same value of the header as written to the mail
+// server, and that it differs for another client and with another secret.
+func TestHeader(t *testing.T) {
+	t.Parallel()
+	tokens := phishing.NewTokens([]byte("secret"))
+	values := map[string]bool{}
+	for _, s := range []domain.Simulation{{Client: domain.ClientID{1}}, {Client: domain.ClientID{1}, Result: domain.ResultID{1}}, {Client: domain.ClientID{2}}} {
+		s.Email, s.Template = "ada@example.test", own(t, 1, domain.English)
+		m, err := phishing.NewComposer(public, tokens).Compose(s, v2test.Noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := t.TempDir()
+		outbox, err := mail.NewOutbox(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := outbox.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		files, err := os.ReadDir(folder)
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		file, err := os.Open(filepath.Join(folder, files[0].Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		written, err := netmail.ReadMessage(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := written.Header.Get(phishing.HeaderName), tokens.Header(s.Client); got != want {
+			t.Errorf("the header is %q, want %q", got, want)
+		}
+		values[written.Header.Get(phishing.HeaderName)] = true
+	}
+	if other := phishing.NewTokens([]byte("other")).Header(domain.ClientID{1}); len(values) != 2 || values[other] || values[""] {
+		t.Errorf("the values are %v, that of another secret is %q", values, other)
+	}
+}
 
 // TestOwnTemplates: every one of the service's own templates is whole in each
 // language, and can be sent and explained.

@@ -29,6 +29,19 @@ const purpose = "simulation"
 // Token returns the token of a result.
 func (t Tokens) Token(id domain.ResultID) string { return seal.Sign(t.secret, purpose, id[:]) }
 
+// HeaderName is the name of the header that each simulated email has, and no other email. Filters of a client recognize
+// simulations by its value.
+const HeaderName = "X-Simulation-Token"
+
+// headerPurpose distinguishes values of the header from tokens in links.
+const headerPurpose = "simulation header"
+
+// Header returns the value of the header for a client. It is the same in all emails to the client, so that a rule can
+// match it, and others cannot derive it.
+func (t Tokens) Header(client domain.ClientID) string {
+	return seal.Sign(t.secret, headerPurpose, client[:])
+}
+
 // Result returns the result of a token; false if it was signed with none of the secrets.
 func (t Tokens) Result(token string) (id domain.ResultID, ok bool) {
 	signed, ok := seal.Verify(t.secret, purpose, token, len(id))

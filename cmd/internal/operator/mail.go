@@ -22,11 +22,12 @@ import (
 
 // Mail is the command mail, for failed mails and for the mails that a client's users get.
 type Mail struct {
-	Failed   failedMailCmd   `cmd:"" help:"List the emails that failed permanently, and why." example:"mail failed --since 36h"`
-	Retry    retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
-	Enable   switchMailCmd   `cmd:"" help:"Switch on a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
-	Disable  switchMailCmd   `cmd:"" help:"Switch off a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
-	Switches mailSwitchesCmd `cmd:"" help:"Show which kinds of automatic emails a client or partner receives." example:"mail switches 'Hillside Dental'"`
+	Failed    failedMailCmd   `cmd:"" help:"List the emails that failed permanently, and why." example:"mail failed --since 36h"`
+	Retry     retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
+	Enable    switchMailCmd   `cmd:"" help:"Switch on a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
+	Disable   switchMailCmd   `cmd:"" help:"Switch off a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
+	Switches  mailSwitchesCmd `cmd:"" help:"Show which kinds of automatic emails a client or partner receives." example:"mail switches 'Hillside Dental'"`
+	Allowlist allowlistCmd    `cmd:"" help:"Print what a client's email filters must let through, and how." example:"mail allowlist 'Hillside Dental' --mail-source-ips 198.51.100.25"`
 }
 
 type failedMailCmd struct {
