@@ -2,10 +2,6 @@ package db
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
-	"fmt"
-	"html"
 	"slices"
 	"strings"
 	"time"
@@ -147,62 +143,6 @@ func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) 
 		GROUP BY client_id, template_id ORDER BY client_id, template_id
 		ON CONFLICT (client_id, template_id) DO UPDATE SET used = u.used + excluded.used`,
 		pg.Named{"clients": clients, "templates": templates, "uses": uses}))
-}
-
-//go:embed templates/own.json
-var ownTemplates []byte
-
-// ownTemplate is one of the service's own templates, in all languages.
-type ownTemplate struct {
-	Number          byte // part of the ids, so it must never change
-	Category        string
-	Difficulty      int
-	Landing         domain.Landing
-	Indicators      []domain.Indicator
-	Sender, Address string
-	Words           map[domain.Language]struct {
-		Name, From, Subject string
-		Text                string // paragraphs, with an empty line between them
-		Link                string
-	}
-}
-
-// OwnTemplates returns the templates that are part of the service, each in all languages, ordered by language. Their
-// ids hold n and must not change, so another language comes last.
-func OwnTemplates() ([]domain.Template, error) {
-	var all []ownTemplate
-	if err := json.Unmarshal(ownTemplates, &all); err != nil {
-		return nil, fmt.Errorf("read the service's own templates: %w", err)
-	}
-	var list []domain.Template
-	for n, language := range []domain.Language{domain.English, domain.Spanish, domain.French} {
-		for i := range all {
-			list = append(list, all[i].in(language, byte(n)))
-		}
-	}
-	return list, nil
-}
-
-// templateEpoch is the creation time of the service's own template number 0.
-var templateEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// in returns the template in the language with the number n. The id, a UUID of version 7, ends with n and o.Number.
-func (o *ownTemplate) in(language domain.Language, n byte) domain.Template {
-	w := o.Words[language]
-	var body strings.Builder
-	for paragraph := range strings.SplitSeq(w.Text, "\n\n") {
-		fmt.Fprintf(&body, "<p>%s</p>\n", html.EscapeString(paragraph))
-	}
-	fmt.Fprintf(&body, "<p><a href=\"%s\">%s</a></p>\n", o.Address, html.EscapeString(w.Link))
-	return domain.Template{
-		ID:   domain.TemplateID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 0x01, 14: n, 15: o.Number},
-		Name: w.Name, Language: language, Category: o.Category, Subject: w.Subject,
-		From: fmt.Sprintf("%s <%s>", w.From, o.Sender), CreatedAt: templateEpoch.Add(time.Duration(o.Number) * time.Second),
-		TemplateContent: domain.TemplateContent{
-			HTML: body.String(), Text: w.Text + "\n\n" + w.Link + ": " + o.Address + "\n",
-			Indicators: o.Indicators, Difficulty: o.Difficulty, Landing: o.Landing,
-		},
-	}
 }
 
 // templateRow is a row of phishing_templates.

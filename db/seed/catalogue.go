@@ -72,7 +72,8 @@ func readCatalogue(ctx context.Context, d *db.DB) (c *catalogue, err error) {
 	return c, err
 }
 
-// ownTemplates returns the service's own templates by language. inTx has loaded them into the database.
+// ownTemplates returns the service's own templates by language, without those that only version 1.0 had (they have no
+// cues). inTx has loaded them into the database.
 func ownTemplates() (map[domain.Language][]*template, error) {
 	own, err := db.OwnTemplates()
 	if err != nil {
@@ -81,6 +82,9 @@ func ownTemplates() (map[domain.Language][]*template, error) {
 	templates := map[domain.Language][]*template{}
 	for i := range own {
 		t := &own[i]
+		if db.TemplateCues(t.ID, t.Language) == nil {
+			continue
+		}
 		from, err := mail.ParseAddress(t.From)
 		if err != nil {
 			return nil, fmt.Errorf("the sender of the template %s: %w", t.Name, err)

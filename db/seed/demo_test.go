@@ -54,7 +54,7 @@ var demands = []struct{ what, query string }{
 		AND count(*) FILTER (WHERE accepted_at IS NULL AND expires_at <= now()) = 1 AND count(accepted_at) = 1 FROM admin_invites WHERE client_id = $1`},
 	{"90 days of history", `SELECT count(*) = 90 AND max(day) = current_date FROM risk_history WHERE client_id = $1`},
 	{"counters of phishing", `SELECT count(*) > 50 FROM phishing_days WHERE client_id = $1`},
-	{"templates in every language", `SELECT count(*) = 36 AND count(DISTINCT language) = 3 AND count(DISTINCT category) >= 3 FROM phishing_templates WHERE $1::text <> ''`},
+	{"templates in every language", `SELECT count(*) = 48 AND count(DISTINCT language) = 3 AND count(DISTINCT category) >= 3 FROM phishing_templates WHERE $1::text <> ''`},
 	{"breaches of every severity", `SELECT count(DISTINCT severity) = 4 FROM breaches WHERE $1::text <> ''`},
 	{"reports that wait, of today and of before, and one that failed", `SELECT count(*) FILTER (WHERE status = 'pending' AND created_at < now() - interval '48 hours') = 3
 		AND count(*) FILTER (WHERE status = 'pending' AND created_at > now() - interval '48 hours') = 1 AND count(*) FILTER (WHERE status = 'failed') = 1 FROM reports WHERE client_id = $1`},

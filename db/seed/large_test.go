@@ -15,7 +15,7 @@ func TestLargeBesideTheDemo(t *testing.T) {
 	if err != nil || again != keys {
 		t.Errorf("the demonstration afterwards: %v, %v", again, err)
 	}
-	if n := value[int](t, d, "SELECT count(*) FROM phishing_templates"); n != 36 {
+	if n := value[int](t, d, "SELECT count(*) FROM phishing_templates"); n != 48 {
 		t.Errorf("%d templates", n)
 	}
 }

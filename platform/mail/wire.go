@@ -88,6 +88,9 @@ func (m Message) toWire() (wire, error) {
 // inlineDomain ends the Content-ID of an inline file, which has the form of an address (RFC 2392).
 const inlineDomain = "@inline"
 
+// InlineURL returns the URL by which the HTML of a message shows an inline file.
+func InlineURL(name string) string { return "cid:" + name + inlineDomain }
+
 // encodeDomain converts the domain of an address to ASCII (punycode), which every mail server supports. It leaves the
 // local part, which has no such form.
 func encodeDomain(a *netmail.Address) error {

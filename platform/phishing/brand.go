@@ -15,14 +15,14 @@ import (
 // contact leads to mailto:, tel: or https:.
 type pageBrand struct {
 	Name, Contact         string
-	Accent                string // empty for none
+	Accent, OnAccent      string // empty for none; the color of a text on it
 	Logo, ContactLink     template.URL
 	LogoWidth, LogoHeight int
 }
 
 func newPageBrand(brand domain.Brand) pageBrand {
 	b := pageBrand{
-		Name: brand.DisplayName, Accent: string(brand.AccentColor), Contact: string(brand.SupportContact),
+		Name: brand.DisplayName, Accent: string(brand.AccentColor), OnAccent: brand.AccentColor.TextColor(), Contact: string(brand.SupportContact),
 		ContactLink: template.URL(brand.SupportContact.Link()),
 	}
 	if mediaType, size, err := domain.LogoType(brand.Logo); err == nil {

@@ -28,10 +28,11 @@ func NewComposer(publicURL string, tokens Tokens) *Composer {
 	return &Composer{public: strings.TrimRight(publicURL, "/"), tokens: tokens}
 }
 
-// Placeholders are the names that a template may have in double braces: link is the tracked URL, date, month and year
-// are of the sending (UTC), and the others are data of the reader.
+// Placeholders are the names that a template may have in double braces: link is the tracked URL, qr_code the URL of a
+// picture of it for an img in the HTML, date, month and year are of the sending (UTC), and the others are data of the
+// reader.
 var Placeholders = []string{
-	"first_name", "last_name", "email", "job_title", "company", "link", "date", "month", "year",
+	"first_name", "last_name", "email", "job_title", "company", "link", qrPlaceholder, "date", "month", "year",
 }
 
 // Check returns an error if no email can be written from a template and tracked, or its page could not explain it.
@@ -83,13 +84,17 @@ func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, er
 	if err != nil {
 		return mail.Message{}, &mail.RefusedError{Reason: "the template " + err.Error()}
 	}
+	files, err := pictures(s.Template.HTML, page)
+	if err != nil {
+		return mail.Message{}, err
+	}
 	text := rewriteText(expand(s.Template.Text, values, mail.OneLine), page)
 	if words != "" {
 		text += "\n\n" + words + ": " + reportURL(page) + "\n"
 	}
 	return mail.Message{
 		ID: s.Result.UUID(), From: from, To: s.Email, Subject: expand(s.Template.Subject, values, mail.OneLine),
-		Text: text, HTML: body, Headers: map[string]string{HeaderName: c.tokens.Header(s.Client)},
+		Text: text, HTML: body, Files: files, Headers: map[string]string{HeaderName: c.tokens.Header(s.Client)},
 		Language: s.Template.Language, At: now,
 	}, nil
 }
@@ -120,7 +125,7 @@ func placeholders(s domain.Simulation, page string, now time.Time) map[string]st
 	now = now.UTC()
 	return map[string]string{
 		"first_name": s.FirstName, "last_name": s.LastName, "email": s.Email, "job_title": s.JobTitle,
-		"company": s.ClientName, "link": page,
+		"company": s.ClientName, "link": page, qrPlaceholder: mail.InlineURL(qrFile),
 		"date": now.Format(time.DateOnly), "month": mail.Month(s.Template.Language, now.Month()),
 		"year": strconv.Itoa(now.Year()),
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 )
@@ -29,7 +30,9 @@ type pageTexts struct {
 	Bodies map[string]string // by page, of pages that consist of a note
 
 	Account, Password, SignIn                 string
-	Simulated, Sender, Subject, Clues, Advice string
+	Simulated, Sender, Subject, Clues         string
+	Next, NextPassword, NextReport, NextLearn string // the heading of what to do, and the steps
+	Training                                  string // of the link to the reader's training
 
 	Report     string // of the link to the page that reports an email, and of its button
 	ReportNote string
@@ -54,6 +57,7 @@ type page struct {
 	Words         pageTexts
 	From, Subject string
 	Clues         []string
+	AskedPassword bool // the page had a sign-in form
 	Brand         pageBrand
 }
 
@@ -92,5 +96,8 @@ func (d *page) explain(s domain.Simulation, language domain.Language, now time.T
 	if from, err := sender(s.Template, values); err == nil { // else the page shows none
 		d.From = strings.TrimSpace(from.Name + " <" + from.Address + ">")
 	}
-	d.Clues = mail.Clues(language, s.Template.Clues())
+	if d.Clues = db.TemplateCues(s.Template.ID, language); d.Clues == nil {
+		d.Clues = mail.Clues(language, s.Template.Clues())
+	}
+	d.AskedPassword = s.Template.Landing == domain.LandingForm
 }

@@ -171,7 +171,7 @@ func TestThePagesOfAForm(t *testing.T) {
 			page.Header().Get("X-RateLimit-Limit") != "" {
 			t.Errorf("%s %s: %d %s", step.method, step.path, page.Code, page.Body)
 		}
-		if step.method == "POST" && step.path == path && (!strings.Contains(page.Body.String(), "security@mail-desk.example") || strings.Count(page.Body.String(), "<li>") != 4 || strings.Contains(page.Body.String(), "hunter")) {
+		if step.method == "POST" && step.path == path && (!strings.Contains(page.Body.String(), "security@mail-desk.example") || strings.Count(page.Body.String(), "<li>") != 3+3 || !strings.Contains(page.Body.String(), `href="../training"`) || strings.Contains(page.Body.String(), "hunter")) {
 			t.Errorf("the lesson is %s", page.Body)
 		}
 		if strings.Contains(page.Body.String(), "name=\"p") {
@@ -422,15 +422,15 @@ func TestOwnTemplates(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, m := range list {
-		if err := phishing.Check(m); err != nil {
-			t.Errorf("%s (%s): %v", m.Name, m.Language, err)
+		if found, err := phishing.Inspect(m); err != nil || found.Remote != nil || found.Removed != nil {
+			t.Errorf("%s (%s): %+v, %v", m.Name, m.Language, found, err)
 		}
 		s := domain.Simulation{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test", ClientName: "Hopper & Sons", Language: m.Language, ReportLink: true, Template: m}
 		out, err := phishing.NewComposer(public, phishing.NewTokens(nil)).Compose(s, v2test.Noon)
 		switch {
 		case err != nil:
 			t.Errorf("%s (%s): %v", m.Name, m.Language, err)
-		case strings.Contains(out.Subject+out.Text+out.HTML+out.From.Name, "{{"), strings.Count(out.Text, public) != 2, strings.Count(out.HTML, public) != 3:
+		case strings.Contains(out.Subject+out.Text+out.HTML+out.From.Name, "{{"), strings.Contains(out.HTML, "cid:") != (len(out.Files) == 1), strings.Count(out.Text, public) != 2, strings.Count(out.HTML, public) != 3:
 			t.Errorf("%s (%s): %+v", m.Name, m.Language, out)
 		case len(m.Indicators) == 0, m.Difficulty < 1, m.Difficulty > 6, m.Category == "", seen[string(m.Language)+m.Name], seen[m.ID.UUID()]:
 			t.Errorf("%s (%s): %+v", m.Name, m.Language, m)
@@ -442,8 +442,27 @@ func TestOwnTemplates(t *testing.T) {
 		}
 		seen[string(m.Language)+m.Name], seen[m.ID.UUID()] = true, true
 	}
-	if len(list) != 36 {
+	if len(list) != 48 {
 		t.Errorf("%d templates", len(list))
+	}
+	for n, difficulties := byte(1), map[int]bool{}; n <= 16; n++ {
+		difficulties[own(t, n, domain.English).Difficulty] = true
+		if n == 16 && len(difficulties) != 6 {
+			t.Errorf("the difficulties are %v", difficulties)
+		}
+		cues := map[string]bool{}
+		for _, language := range []domain.Language{domain.English, domain.Spanish, domain.French} {
+			said := db.TemplateCues(own(t, n, domain.English).ID, language)
+			for _, cue := range said {
+				cues[cue] = true
+			}
+			if older := n == 4 || n == 9 || n == 11 || n == 12; older != (said == nil) || !older && len(said) < 3 {
+				t.Errorf("template %d has the cues %q in %s", n, said, language)
+			}
+		}
+		if len(cues)%3 != 0 {
+			t.Errorf("template %d has cues that are the same in two languages", n)
+		}
 	}
 }
 
