@@ -63,7 +63,7 @@ func (m *Renderer) WriteCertificate(w io.Writer, c domain.Certificate) error {
 		name = l.clean(c.Email)
 	}
 
-	accent := accentOf(c.Brand)
+	accent := accentsOf(c.Brand).bar
 	l.frame(10, 1.6, accent)
 	l.frame(13.5, 0.3, faint)
 	l.certificateBrand(c.Brand)
