@@ -18,7 +18,7 @@ const MovesChannel = "moves"
 // freeze is rejected, even if a statement takes until after its end.
 const frozenMove = "(m.step IN ('handing', 'gone', 'arriving') OR m.step = 'holding' AND m.held_until > now())"
 
-// SuspendedClients selects the clients whose mails, events and other work are suspended while their partner is handed
+// SuspendedClients selects the clients whose emails, events and other work are suspended while their partner is handed
 // over to another cell. SuspendedPartners selects the partners whose webhook deliveries are suspended. SuspendedSenders
 // selects both: outbox.client_id is the id of a client or, for a PartnerMail, of a partner.
 const (
@@ -39,7 +39,7 @@ func errMoving() error {
 	}
 }
 
-// RejectSuspended returns Unavailable if one of the clients is suspended: its partner is being handed over. Call it
+// RejectSuspended returns Unavailable if one of the clients is suspended: its partner is moving to another cell. Call it
 // after a lock or write, which gives the transaction an id: the hand-over waits only for transactions with an id.
 func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID) error {
 	if len(clients) == 0 {
@@ -53,7 +53,7 @@ func (c *Change) RejectSuspended(ctx context.Context, clients []domain.ClientID)
 	return err
 }
 
-// anyFrozen is the condition that any partner is being handed over.
+// anyFrozen is the condition that any partner is moving to another cell.
 const anyFrozen = "EXISTS (SELECT 1 FROM moves AS m WHERE " + frozenMove + " AND m.step IN ('holding', 'handing'))"
 
 // RejectFrozen returns Unavailable while any partner moves to another cell. It is for imports, which may write rows of

@@ -38,8 +38,8 @@ var clientOrders = map[string]struct {
 }
 
 // Clients reads a page of the clients within the caller's reach. On the first page it refreshes summaries that are
-// older than domain.SummaryAge: those of all clients in reach if the order or a filter depends on summaries, else those
-// of the page. It refreshes none on later pages, so that the order by risk_score stays the same (decisions 3.7).
+// older than domain.SummaryAge: those of all accessible clients if the order or a filter depends on summaries, otherwise
+// those of the page. It refreshes none on later pages, so that the order by risk_score stays the same (decisions 3.7).
 func (d *DB) Clients(ctx context.Context, f domain.ClientFilter, w domain.Window) (domain.Slice[domain.Client], error) {
 	if w.After != nil {
 		return d.clients(ctx, f, w)
@@ -186,7 +186,7 @@ func (d *DB) FindClients(
 
 // ClientNamesLike lists candidates for a misspelt name: the names of clients that contain name, or whose length differs
 // from that of name by at most differ bytes. Both are compared by their sort keys. The clients are of the partner or,
-// if it is zero, of any partner; archived ones are left out.
+// if it is zero, of any partner; archived ones are omitted.
 func (d *DB) ClientNamesLike(ctx context.Context, partner domain.PartnerID, name string, differ int) ([]string, error) {
 	key := domain.SortKey(name)
 	q := pg.From("clients AS c").ColumnExpr("DISTINCT c.name").
@@ -200,7 +200,7 @@ func (d *DB) ClientNamesLike(ctx context.Context, partner domain.PartnerID, name
 	return pg.All[string](ctx, d, "look for names of clients", q)
 }
 
-// MailedAdmins is the condition that an admin, alias a, gets the mails to the partner.
+// MailedAdmins is the condition that an admin, alias a, gets the emails to the partner.
 const MailedAdmins = "a.client_id IS NULL AND a.role IN ('owner', 'admin')"
 
 // AdminRow is a row of admins, of a partner or of a client.
@@ -225,8 +225,8 @@ func (t *Tenant) Admins(ctx context.Context, w domain.Window) (domain.Slice[doma
 }
 
 // Invite inserts an invite to the client, and requests its email. It returns Conflict if the email address has an open
-// invite or belongs to an admin of the client, and RateLimited at the limit of invites of the client or its partner. The
-// client must be locked (LockTenant): one of two concurrent invites fails.
+// invite or belongs to an admin of the client, and RateLimited at the limit of invites of the client or its partner.
+// The client must be locked (LockTenant): one of two concurrent invites fails.
 func (t *Tenant) Invite(ctx context.Context, c *Change, in domain.Invite) error {
 	conflict, err := pg.One[struct{ Admin, Invite bool }](ctx, c, "look for an admin or invite", pg.SQL(`
 		SELECT EXISTS (SELECT 1 FROM admins AS a WHERE a.client_id = ?client AND `+EmailKeyOf("a")+` = ANY(?emailKeys::text[])) AS admin,

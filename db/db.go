@@ -105,7 +105,7 @@ var (
 		domain.FieldError{Field: "email", Message: "is in use by an admin of this client"})
 )
 
-// clashes are the errors that callers get for violated unique constraints, by the name of the constraint.
+// conflicts are the errors that callers get for violated unique constraints, by the name of the constraint.
 var clashes = map[string]*domain.Error{
 	"partners_name_unique": domain.ErrConflict("partner", "a partner with this name already exists"),
 	"clients_name_unique": domain.ErrConflict("client", "a client with this name already exists",

@@ -72,7 +72,7 @@ type CallingKey struct {
 	CreatedAt time.Time
 	ExpiresAt *time.Time
 	// ClientIDs are the clients to which the key is limited, without archived ones, in the order of creation. It is
-	// empty if the key reaches all clients.
+	// empty if the key has access to all clients.
 	ClientIDs []domain.ClientID `bun:"client_ids,array"`
 }
 
@@ -142,9 +142,9 @@ type NewKey struct {
 	ExpiresAt *time.Time
 }
 
-// CreateKey creates a key and returns its text, which is not stored. If in.Clients is nil, the key reaches all clients.
-// It returns InvalidRequest if one of in.Clients is not a client of the partner, is archived, or is given twice, and Conflict
-// if the partner is archived.
+// CreateKey creates a key and returns its text, which is not stored. If in.Clients is nil, the key has access to all
+// clients. It returns InvalidRequest if one of in.Clients is not a client of the partner, is archived, or is given
+// twice, and Conflict if the partner is archived.
 func (d *DB) CreateKey(ctx context.Context, in NewKey) (string, error) {
 	cell, err := d.Cell(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"partnerapi/domain"
 )
 
-// The templates of simulated mails that are part of the service.
+// The templates of simulated emails that are part of the service.
 
 //go:embed templates
 var templateFiles embed.FS
@@ -21,11 +21,11 @@ var templateFiles embed.FS
 // templateFrame is the HTML of the service's own templates. Its texts keep the placeholders of templates.
 var templateFrame = template.Must(template.ParseFS(templateFiles, "templates/frame.html.tmpl"))
 
-// ownLanguages are the languages of the service's own templates. The index is part of the ids, so another language comes
-// last.
+// ownLanguages are the languages of the service's own templates. The index is part of the ids, so another language
+// comes last.
 var ownLanguages = []domain.Language{domain.English, domain.Spanish, domain.French}
 
-// qrPlaceholder is the placeholder for the URL of a picture of a QR code that leads to the page of a mail.
+// qrPlaceholder is the placeholder for the URL of a picture of a QR code that leads to the page of an email.
 const qrPlaceholder = "{{qr_code}}"
 
 // ownTemplate is one of the service's own templates, in all languages.
@@ -52,7 +52,7 @@ type ownWords struct {
 	Facts               [][2]string // labels and values
 	After               string      // paragraphs after the link of a letter
 	Small               string      // at the end of the frame
-	Cues                []string    // what gives the mail away
+	Cues                []string    // what gives the email away
 }
 
 // readOwn returns the embedded templates.
@@ -86,8 +86,8 @@ func OwnTemplates() ([]domain.Template, error) {
 	return list, nil
 }
 
-// TemplateCues returns what gives mails of a template away, in a language. It returns nil for an imported template, and
-// for an own one that has only indicators.
+// TemplateCues returns what gives emails of a template away, in a language. It returns nil for an imported template,
+// and for an own one that has only indicators.
 func TemplateCues(id domain.TemplateID, language domain.Language) []string {
 	all, err := readOwn()
 	if err != nil {
@@ -106,7 +106,8 @@ func TemplateCues(id domain.TemplateID, language domain.Language) []string {
 // templateEpoch is the creation time of the service's own template number 0.
 var templateEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// id returns the id of the template in the language with the number n, a UUID of version 7 that ends with n and o.Number.
+// id returns the id of the template in the language with the number n, a UUID of version 7 that ends with n and
+// o.Number.
 func (o *ownTemplate) id(n byte) domain.TemplateID {
 	return domain.TemplateID{0x01, 0x9b, 0x77, 0x40, 0, 0, 0x70, 0, 0x80, 0x01, 14: n, 15: o.Number}
 }

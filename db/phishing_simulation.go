@@ -12,9 +12,9 @@ import (
 	"partnerapi/domain"
 )
 
-// The content of simulated mails, and their templates.
+// The content of simulated emails, and their templates.
 
-// Simulation reads a simulated mail of any client, to send it or to show the landing page to its reader. It checks no
+// Simulation reads a simulated email of any client, to send it or to show the landing page to its reader. It checks no
 // caller's access.
 func (d *DB) Simulation(ctx context.Context, id domain.ResultID) (domain.Simulation, error) {
 	return pg.Find[domain.Simulation](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`
@@ -55,7 +55,7 @@ func (t *Tenant) LockTargets(
 		TemplateID domain.TemplateID
 		At         time.Time
 	}
-	// Failed mails do not count: the user did not see them.
+	// Failed emails do not count: the user did not see them.
 	seen, err := pg.All[lastSent](ctx, c, "look for templates that were seen", pg.SQL(`
 		SELECT user_id, template_id, max(coalesce(sent_at, send_at)) AS at FROM phishing_results
 		WHERE client_id = ? AND user_id = ANY(?::uuid[]) AND failed_at IS NULL
@@ -94,8 +94,8 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 		pg.SQL("SELECT EXISTS (SELECT 1 FROM phishing_templates WHERE id = ?)", id))
 }
 
-// ScheduleResults inserts the results, at least one, of simulated mails that are to be sent. It puts the mails into the
-// outbox, with urgency 2, as nobody waits for them. It also counts the uses of their templates.
+// ScheduleResults inserts the results, at least one, of simulated emails that are to be sent. It puts the emails into
+// the outbox, with urgency 2, as no one waits for them. It also counts the uses of their templates.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
 	changes := pg.MapRows(results, func(r *domain.Result) ResultChange { return ResultChange{Client: t.ID, After: *r} })
 	rows := pg.MapRows(results, func(r *domain.Result) ResultRow {
@@ -208,8 +208,8 @@ func (d *DB) storeTemplates(
 // templateChanged is the time at which a template, alias t, was added or last changed.
 const templateChanged = "greatest(t.created_at, t.changed_at)"
 
-// Templates reads a page of the catalogue of simulated mails, in the order of creation. If since is not nil, it selects
-// only templates that were added or changed at or after since.
+// Templates reads a page of the catalogue of simulated emails, in the order of creation. If since is not nil, it
+// selects only templates that were added or changed at or after since.
 func (d *DB) Templates(ctx context.Context, since *time.Time, w domain.Window) (domain.Slice[domain.Template], error) {
 	k := pg.ByTime("t.created_at", "t.id", func(t *domain.Template) (time.Time, domain.TemplateID) { return t.CreatedAt, t.ID })
 	k.Table, k.Select = "phishing_templates AS t", func(q *bun.SelectQuery) {
@@ -230,7 +230,7 @@ func (d *DB) TemplateCategories(ctx context.Context) ([]string, error) {
 		`SELECT DISTINCT category COLLATE "C" AS category FROM phishing_templates ORDER BY category`))
 }
 
-// TemplateSenders reads the addresses from which simulated mails of all templates come, sorted. A send may name any
+// TemplateSenders reads the addresses from which simulated emails of all templates come, sorted. A send may name any
 // template, so the enabled categories of a client do not matter.
 func (d *DB) TemplateSenders(ctx context.Context) ([]string, error) {
 	names, err := pg.All[string](ctx, d, "read the senders of templates", pg.SQL(

@@ -126,8 +126,8 @@ func (p *Policy) signature() pg.Query {
 		pg.Named{"id": p.ID, "version": p.Version, "signedSince": p.SignedSince(p.db.Now())})
 }
 
-// signOffChanged returns the SQL expression of the time at which a user, alias u, or the user's sign-off last changed. A
-// sign-off changes when it is recorded, when it expires, and when a new version is published.
+// signOffChanged returns the SQL expression of the time at which a user, alias u, or the user's sign-off last changed.
+// A sign-off changes when it is recorded, when it expires, and when a new version is published.
 func (p *Policy) signOffChanged() pg.Query {
 	return pg.SQL(`greatest(u.updated_at, ?publishedAt::timestamptz, (
 		SELECT greatest(coalesce(s.recorded_at, s.signed_at),
@@ -190,8 +190,8 @@ func (p *Policy) Users(
 }
 
 // Remind emails a reminder to every active user of the locked policy's audience without a valid signature, and returns
-// their number. It emails no one if the policy need not be signed. It returns RateLimited, until the next day (UTC), if it
-// was called for the policy today.
+// their number. It emails no one if the policy need not be signed. It returns RateLimited, until the next day (UTC), if
+// it was called for the policy today.
 func (p *Policy) Remind(ctx context.Context, c *Change) (int, error) {
 	today := domain.DateOf(c.At)
 	remindedToday := p.RemindedOn != nil && p.RemindedOn.DaysUntil(today) <= 0 // < 0 if the clock was set back
@@ -217,16 +217,16 @@ func (p *Policy) Remind(ctx context.Context, c *Change) (int, error) {
 	return len(mails), err
 }
 
-// PolicyCountsHold returns the condition that the stored counts of a policy are not stale: no signature has expired since
-// they were counted, and the clock has not been set back before that time. 1.0 stores no counted_at.
+// PolicyCountsHold returns the condition that the stored counts of a policy are not stale: no signature has expired
+// since they were counted, and the clock has not been set back before that time. 1.0 stores no counted_at.
 func PolicyCountsHold(now time.Time) pg.Query {
 	return pg.SQL("(counted_until > ?0 AND coalesce(counted_at, '-infinity') <= ?1)", now, domain.Ahead(now))
 }
 
-// PolicyCountsSQL counts, as of ?now, the audiences of ?policies of ?client and their valid signatures. For each policy,
-// only the branch of its scope reads rows: the conditions on p.scope_type are constant in the others. The client's
-// active users are read once (active) for all policies for the whole client or a large collection. Large collections
-// have a branch of their own because PostgreSQL underestimates the number of their members.
+// PolicyCountsSQL counts, as of ?now, the audiences of ?policies of ?client and their valid signatures. For each
+// policy, only the branch of its scope reads rows: the conditions on p.scope_type are constant in the others. The
+// client's active users are read once (active) for all policies for the whole client or a large collection. Large
+// collections have their own branch because PostgreSQL underestimates the number of their members.
 const PolicyCountsSQL = `
 	WITH active AS MATERIALIZED (
 		SELECT id FROM users WHERE client_id = ?client AND status = 'active'

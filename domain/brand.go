@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Brand is what people see of the organization that emails, pages and reports come from (decisions 7.12). An empty field
-// inherits (ResolveBrand).
+// Brand is what people see of the organization that emails, pages and reports come from (decisions 7.12). An empty
+// field inherits (ResolveBrand).
 type Brand struct {
 	DisplayName    string      `json:"display_name"`
 	Logo           []byte      `json:"logo"` // as ParseLogo returns it
@@ -31,7 +31,8 @@ type BrandOwner struct {
 // BrandSource is where the value of a brand's field comes from.
 type BrandSource string
 
-// The sources, from the first that is asked for a value to the last. NoBrand is the source of a field without a value.
+// The sources, in the order in which they are consulted. NoBrand is the source of a field without a
+// value.
 const (
 	ClientBrand  BrandSource = "client"
 	PartnerBrand BrandSource = "partner"
@@ -177,8 +178,8 @@ func (c Contact) Link() string {
 	return u.String()
 }
 
-// phoneNumber returns the digits of a phone number, with its leading +. It returns "" for another text, and for a number
-// that has not 5 to 15 digits (ITU-T E.164).
+// phoneNumber returns the digits of a phone number, with its leading +. It returns "" for another text, and for a
+// number that has not 5 to 15 digits (ITU-T E.164).
 func phoneNumber(text string) string {
 	if strings.Trim(text, "0123456789 +-.()/") != "" || strings.LastIndexByte(text, '+') > 0 {
 		return ""

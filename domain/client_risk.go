@@ -28,7 +28,7 @@ type ClientRisk struct {
 	ByRole []RoleRisk
 	// TopFactors has an element for each factor that affects a user's score, the largest total first.
 	TopFactors []FactorTotal
-	// History has the last average of each day of the last 90 days, the oldest first. Days without one are left out.
+	// History has the last average of each day of the last 90 days, the oldest first. Days without one are omitted.
 	History    []AverageOn
 	ComputedAt time.Time
 }

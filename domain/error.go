@@ -46,7 +46,7 @@ type Error struct {
 	Cause error
 }
 
-// ErrMoving is the cause of an Error that refuses a write because the partner is being handed over to another cell.
+// ErrMoving is the cause of an Error that refuses a write because the partner is being moved to another cell.
 var ErrMoving = errors.New("its partner is being moved to another cell")
 
 // FieldError is the error of one part of a request.

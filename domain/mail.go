@@ -2,7 +2,7 @@ package domain
 
 import "time"
 
-// Mail is a requested mail with the data from which it is rendered.
+// Mail is a requested email with the data from which it is rendered.
 type Mail struct {
 	Client ClientID
 	ID     MessageID
@@ -35,8 +35,8 @@ type Mail struct {
 	PolicyTitle    string
 	PolicyArchived bool
 	PolicySigned   bool
-	// Of an invite to a course, and of a certificate. DueOn is zero if the course is not open, and CompletedOn if it is not
-	// completed.
+	// Of an invite to a course, and of a certificate. DueOn is zero if the course is not open, and CompletedOn if it is
+	// not completed.
 	Course      CourseID
 	CourseTitle string
 	DueOn       Date
@@ -53,13 +53,13 @@ type Mail struct {
 	MonthOf      Date
 	AdminRemoved bool
 
-	// Unwanted is the reason why the mail must not be sent any more; empty if it may be sent.
+	// Unwanted is the reason why the email must not be sent any more; empty if it may be sent.
 	Unwanted string
-	// SwitchedOff is true if the client has switched off mail of the type.
+	// SwitchedOff is true if the client has switched off email of the type.
 	SwitchedOff bool
 }
 
-// SimulatedMail is a simulated mail as the user saw it, with the clues in it. The sender and the subject may be empty.
+// SimulatedMail is a simulated email as the user saw it, with the clues in it. The sender and the subject may be empty.
 type SimulatedMail struct {
 	From, Subject string
 	SentOn        Date
@@ -78,29 +78,29 @@ type Certificate struct {
 	At time.Time
 }
 
-// MailLife is how long a mail that cannot be delivered is retried.
+// MailLife is how long an email that cannot be delivered is retried.
 const MailLife = 3 * 24 * time.Hour
 
-// MailPauses are the pauses after failed attempts at a mail, without jitter. The last one repeats until MailLife.
+// MailPauses are the pauses after failed attempts at an email, without jitter. The last one repeats until MailLife.
 var MailPauses = []time.Duration{
 	5 * time.Second, 15 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
 	30 * time.Minute, time.Hour,
 }
 
-// MailCauseLife is the maximum age of the cause of an email that the service sends without a request (decisions 7.11): no
-// email is requested about an older one.
+// MailCauseLife is the maximum age of the cause of an email that the service sends without a request (decisions 7.11):
+// no email is requested about an older one.
 const MailCauseLife = 7 * 24 * time.Hour
 
-// MailSwitch reports whether mail of a type is on for a client or partner.
+// MailSwitch reports whether email of a type is on for a client or partner.
 type MailSwitch struct {
 	Type MessageType
 	On   bool
 }
 
-// SendMethod is the method by which a mail was sent.
+// SendMethod is the method by which an email was sent.
 type SendMethod string
 
-// The methods. A mail that was written to a file counts as sent by SMTP.
+// The methods. An email that was written to a file counts as sent by SMTP.
 const (
 	ByMicrosoft SendMethod = "microsoft-api"
 	BySMTP      SendMethod = "smtp"
@@ -110,7 +110,7 @@ const (
 // Values lists the methods.
 func (SendMethod) Values() []string { return texts(ByMicrosoft, BySMTP, ByGmail) }
 
-// SentEmail is the record of a mail that was sent to a user.
+// SentEmail is the record of an email that was sent to a user.
 type SentEmail struct {
 	ID      MessageID `bun:",pk"`
 	User    UserID    `bun:"user_id,pk"`
@@ -127,7 +127,7 @@ type UserKey struct {
 	User   UserID
 }
 
-// EmailFilter selects sent mails.
+// EmailFilter selects sent emails.
 type EmailFilter struct {
 	Types  []MessageType // empty for all types
 	Period               // the period of sending

@@ -22,8 +22,8 @@ const (
 	TrainingReminder  MessageType = "training-reminder"
 )
 
-// MailKind declares a kind of email to users of a client, or to its admins. Whatever sends, lists or switches emails reads
-// the declaration. The texts are the templates in platform/mail/words whose names begin with the type.
+// MailKind declares a kind of email to users of a client, or to its admins. Whatever sends, lists or switches emails
+// reads the declaration. The texts are the templates in platform/mail/words whose names begin with the type.
 type MailKind struct {
 	Type MessageType
 	// Urgent emails are sent before others: someone waits for them.
@@ -37,7 +37,7 @@ type MailKind struct {
 	// Unwanted returns the reason why an email has become pointless since it was requested, or "". It is nil if only an
 	// archived client or an inactive user makes the email pointless.
 	Unwanted func(*Mail) string
-	// Text returns what the templates show. It is nil for simulations, which have templates of their own.
+	// Text returns what the templates show. It is nil for simulations, which have their own templates.
 	Text func(*Mail) MailText
 }
 
@@ -51,8 +51,8 @@ const (
 	OffByDefault
 )
 
-// MailText is what the templates of an email show, in addition to the names of its user, client and partner. Its texts are
-// as others wrote them.
+// MailText is what the templates of an email show, in addition to the names of its user, client and partner. Its texts
+// are as others wrote them.
 type MailText struct {
 	Title, From, Domain string
 	// Date is zero for none. Monthly means that the templates show its month.
@@ -64,8 +64,8 @@ type MailText struct {
 	Points   []MailPoint
 }
 
-// MailPoint is an item of a list in an email: a clue, a title with a date, or a class of data, which has a label in each
-// language.
+// MailPoint is an item of a list in an email: a clue, a title with a date, or a class of data, which has a label in
+// each language.
 type MailPoint struct {
 	Clue Indicator
 	Text string
@@ -182,7 +182,8 @@ func reasonIf(holds bool, reason string) string {
 	return ""
 }
 
-// Kind returns the declaration of the type. For a type without one, such as that of a newer release, it has only the type.
+// Kind returns the declaration of the type. For a type without one, such as that of a newer release, it has only the
+// type.
 func (t MessageType) Kind() MailKind {
 	for _, k := range MailKinds {
 		if k.Type == t {

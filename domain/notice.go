@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Notice is the content of a mail to the owners and admins of a partner, in English. In its texts, PublicURL is
+// Notice is the content of an email to the owners and admins of a partner, in English. In its texts, PublicURL is
 // replaced by the URL of the service. Empty parts are omitted.
 type Notice struct {
 	Subject    string   `json:"subject"`
@@ -46,8 +46,8 @@ type NoticeCell struct {
 // PublicURL is the placeholder of the public URL of the service, without a slash at its end.
 const PublicURL = "{public-url}"
 
-// PartnerMail is a mail to the owners and admins of a partner. Each address gets only one mail with the same kind and
-// cause.
+// PartnerMail is an email to the owners and admins of a partner. Each address gets only one email with the same kind
+// and cause.
 type PartnerMail struct {
 	Partner PartnerID
 	Kind    MessageType
@@ -55,17 +55,17 @@ type PartnerMail struct {
 	Notice  Notice
 }
 
-// The types of mails about webhooks (decisions 8.4). They are not in MessageType.Values, because they are not sent to
+// The types of emails about webhooks (decisions 8.4). They are not in MessageType.Values, because they are not sent to
 // users, and no operation lists them.
 const (
 	WebhookFailingMail  MessageType = "webhook-failing"
 	WebhookDisabledMail MessageType = "webhook-disabled"
 )
 
-// PartnerMails are the types of mail to partners. Each can be switched off for a partner.
+// PartnerMails are the types of email to partners. Each can be switched off for a partner.
 var PartnerMails = []MessageType{WebhookFailingMail, WebhookDisabledMail}
 
-// WebhookFailure is the data of a mail about a subscription whose deliveries fail.
+// WebhookFailure is the data of an email about a subscription whose deliveries fail.
 type WebhookFailure struct {
 	ID    WebhookID
 	URL   string
@@ -74,7 +74,7 @@ type WebhookFailure struct {
 	Disabled, Gone bool
 }
 
-// Mail returns the type and the content of the mail.
+// Mail returns the type and the content of the email.
 func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	n := Notice{Action: "Read about retries", Path: "/docs/guide/webhooks"}
 	target, since := fmt.Sprintf("webhook %s (%s)", f.ID, origin(f.URL)), f.Since.UTC().Format("2 January 2006, 15:04 UTC")

@@ -39,7 +39,7 @@ var ReportTypes = []ReportType{
 func (ReportType) Values() []string { return texts(ReportTypes...) }
 
 // HasPeriod reports whether a report of the type is about a period (decisions 8.9). Reports of other types are about
-// the time at which they are made.
+// the time at which they are generated.
 func (t ReportType) HasPeriod() bool {
 	switch t {
 	case PhishingOverview, PhishingPerformance, TrainingOverview, TrainingPerformance, EmployeeHistory,
@@ -170,7 +170,7 @@ type Health struct {
 	AverageScore *float64
 	// HighRisk is the share of the active users who are of high risk, and OnTrack of those without an overdue course.
 	HighRisk, OnTrack *float64
-	// MailsPerUser is the number of simulated mails per active user in a period. The rates are those of the client's
+	// MailsPerUser is the number of simulated emails per active user in a period. The rates are those of the client's
 	// summary, of the last 90 days.
 	MailsPerUser, ClickRate, ReportRate *float64
 	// ExposuresPer100 is the number of unresolved exposures per 100 active users, for clients with Dark Web Monitoring.

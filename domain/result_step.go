@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ResultStep is an event of a simulated mail after its sending, caused by its reader or by a scanner.
+// ResultStep is an event of a simulated email after its sending, caused by its reader or by a scanner.
 type ResultStep struct {
 	Result ResultID
 	Kind   ResultEventKind
@@ -29,7 +29,8 @@ const (
 // Values lists the reasons.
 func (AutomatedReason) Values() []string { return texts(ByHead, ByPrefetch, ByNetwork, ByHaste) }
 
-// scannersWithin is the time after the sending of a mail in which every open and click counts as a scanner's (decisions
+// scannersWithin is the time after the sending of an email in which every open and click counts as a scanner's
+// (decisions
 // 7.3).
 const scannersWithin = 2 * time.Second
 
@@ -48,12 +49,12 @@ func (s ResultStep) scannerRule(sent time.Time) AutomatedReason {
 // opens reports whether the step is an open or a click, the only steps of scanners.
 func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
-// Unsent reports whether the mail is not marked as sent. No user can have acted on such a mail, unless the process
-// stopped after it sent the mail and before it marked it. Such a mail is sent again (docs/operating.md).
+// Unsent reports whether the email is not marked as sent. No user can have acted on such an email, unless the process
+// stopped after it sent the email and before it marked it. Such an email is sent again (docs/operating.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
 
-// Refuses returns the reason why a step is impossible: the mail was not sent, or was sent after the step. It returns ""
-// for a possible step (decisions 7.2).
+// Refuses returns the reason why a step is impossible: the email was not sent, or was sent after the step. It returns
+// "" for a possible step (decisions 7.2).
 func (r Result) Refuses(s ResultStep) string {
 	switch {
 	case r.Unsent():
@@ -68,7 +69,7 @@ func (r Result) Refuses(s ResultStep) string {
 // Advance returns the result after a step, and whether the step changed it. A step that the result Refuses changes
 // nothing.
 //
-// The steps of a mail may arrive in any order and repeatedly. A person's first report is recorded without a change of
+// The steps of an email may arrive in any order and repeatedly. A person's first report is recorded without a change of
 // the status. The first opening of an attachment sets its time, and raises the status unless the result is already
 // beyond it. Any other step sets its time and raises the status, but only if the result is not already beyond it.
 //
@@ -123,7 +124,7 @@ func (r *Result) timeOf(kind ResultEventKind) **time.Time {
 	return &r.CredentialsSubmittedAt
 }
 
-// FellAt returns the time at which a person first fell for the mail: clicked its link, opened its attachment or
+// FellAt returns the time at which a person first fell for the email: clicked its link, opened its attachment or
 // submitted credentials; nil if no person did.
 func (r *Result) FellAt() *time.Time {
 	var first *time.Time
@@ -138,7 +139,7 @@ func (r *Result) FellAt() *time.Time {
 // Counts returns the counts, each 0 or 1, that the result adds to the counters of the day on which it was sent; all are
 // 0 if it was not sent. An opened attachment counts as a click.
 func (r *Result) Counts() (c PhishingCounts) {
-	if r.SentAt == nil { // also of every failed mail
+	if r.SentAt == nil { // also of every failed email
 		return c
 	}
 	c.Sent, c.Reported = 1, oneIf(r.Reported)

@@ -308,7 +308,7 @@ func (a *Assessment) addConduct(s RiskSignals, today Date) {
 	attachments := count(s.Attachments, &t.AttachmentsOpened)
 	credentials := count(s.Credentials, &t.CredentialSubmissions)
 	reports := count(s.Reports, &t.PhishingReports)
-	// Reports of unclassified mails weigh half. Those of harmless mails are only tallied.
+	// Reports of unclassified emails weigh half. Those of harmless emails are only tallied.
 	realPhish := count(s.RealPhishing, &t.RealPhishReported) + count(s.RealPending, &t.RealPhishReported)/2
 	count(s.RealHarmless, &t.RealPhishReported)
 

@@ -9,9 +9,9 @@ import (
 type TemplateContent struct {
 	HTML string
 	Text string `bun:"body"`
-	// Indicators are the signs by which a reader can recognize the mail as phishing.
+	// Indicators are the signs by which a reader can recognize the email as phishing.
 	Indicators []Indicator
-	// Difficulty is the difficulty of recognizing the mail, from 1 to 6.
+	// Difficulty is the difficulty of recognizing the email, from 1 to 6.
 	Difficulty int
 	Landing    Landing
 }
@@ -25,11 +25,11 @@ const (
 	LandingForm   Landing = "form"
 )
 
-// Indicator is a sign by which a reader can recognize a simulated mail as phishing. The landing page has a text for
+// Indicator is a sign by which a reader can recognize a simulated email as phishing. The landing page has a text for
 // each.
 type Indicator string
 
-// The indicators: the form of the mail, its sender, its subject matter, and the feeling that it appeals to.
+// The indicators: the form of the email, its sender, its subject matter, and the feeling that it appeals to.
 const (
 	BadGrammar     Indicator = "grammar"
 	ForeignLink    Indicator = "link_domain"
@@ -53,7 +53,7 @@ func (Indicator) Values() []string {
 	)
 }
 
-// Simulation is a simulated mail with the data needed to send it and to explain it to its reader.
+// Simulation is a simulated email with the data needed to send it and to explain it to its reader.
 type Simulation struct {
 	Result   ResultID
 	Client   ClientID
@@ -65,15 +65,15 @@ type Simulation struct {
 	Email, FirstName, LastName, JobTitle string
 	Language                             Language // the user's
 	ClientName                           string
-	// ReportLink means that the mail has a link that reports it.
+	// ReportLink means that the email has a link that reports it.
 	ReportLink bool
 
-	// Unwanted is the reason why the mail must not be sent any more; empty if it may be sent.
+	// Unwanted is the reason why the email must not be sent any more; empty if it may be sent.
 	Unwanted string
 }
 
 // Clues returns the indicators of the template, in the order in which pages name them. A template without known
-// indicators gets the two that every simulated mail has: FromOutside and ForeignLink.
+// indicators gets the two that every simulated email has: FromOutside and ForeignLink.
 func (t *Template) Clues() (clues []Indicator) {
 	for _, name := range Indicator("").Values() {
 		if slices.Contains(t.Indicators, Indicator(name)) {
@@ -93,7 +93,7 @@ type TemplateOption struct {
 	Used     int // how often it was sent to them, or chosen
 }
 
-// Target is a user who is to get a simulated mail.
+// Target is a user who is to get a simulated email.
 type Target struct {
 	User     UserID
 	Active   bool
@@ -120,7 +120,7 @@ func ChooseTemplate(options []TemplateOption, to Target) (TemplateID, bool) {
 	return options[best].ID, true
 }
 
-// prefers reports whether template a suits the user better than b: a template that the user has not seen, or else the
+// prefers reports whether template a suits the user better than b: a template that the user has not seen, otherwise the
 // one seen longer ago; of two unseen templates, the one used less.
 func (t Target) prefers(a, b TemplateOption) bool {
 	seenA, hasA := t.Seen[a.ID]

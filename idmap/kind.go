@@ -15,7 +15,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Kind is a kind of objects with numbers of its own: v1's number 7 can be a client and a policy. The zero Kind is
+// Kind is a kind of objects with its own numbers: v1's number 7 can be a client and a policy. The zero Kind is
 // invalid.
 type Kind uint8
 

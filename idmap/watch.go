@@ -21,7 +21,7 @@ const (
 	lost                   // the cache is bypassed after this event
 )
 
-// Watch keeps the cache from becoming stale: it listens, on a connection of its own, for changes of numbers by imports
+// Watch keeps the cache from becoming stale: it listens, on its own connection, for changes of numbers by imports
 // and deletions of any process, and empties the cache after each. While it is not listening, the cache is bypassed.
 // After an error it logs a warning and connects again. It returns when the context is done.
 func (r *Registry) Watch(ctx context.Context, log *slog.Logger) {

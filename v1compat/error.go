@@ -60,7 +60,7 @@ func (r *route) v1Name(field string) string {
 	return field
 }
 
-// addV2Faults adds v2's faults of fields to invalid, the error of v1's input, so that the answer names every wrong
+// addV2Faults adds v2's faults of fields to invalid, the error of v1's input, so that the response names every wrong
 // field. A field that v1 could not parse is empty in v2's input, so v2's fault of that field is omitted. Nothing is
 // added if invalid names no field, or if the whole query or body could not be parsed.
 func (r *route) addV2Faults(in any, invalid *domain.Error) *domain.Error {

@@ -217,7 +217,7 @@ func (e exchange) run(ctx context.Context, in *exchangeInput) (*Exchanged, error
 	}
 	lookup.Only(reached).Cache()
 
-	// found has each reached object once, with its number if any of the mentions has that, and else 0.
+	// found has each reached object once, with its number if any of the mentions has that, otherwise 0.
 	found := map[idmap.UUID]int64{}
 	for _, m := range mentions {
 		if reached[m.id] {

@@ -31,7 +31,7 @@ type scopeRef struct {
 	Collection idmap.Ref[domain.CollectionKind]
 }
 
-// MarshalJSON writes the number of the group or the collection, if there is one, or else of the client.
+// MarshalJSON writes the number of the group or the collection, if there is one, otherwise of the client.
 func (s scopeRef) MarshalJSON() ([]byte, error) {
 	switch {
 	case !s.Group.ID.IsZero():

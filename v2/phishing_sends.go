@@ -16,7 +16,7 @@ func (a *API) sendPhishing(ctx context.Context, req *api.SendPhishingInput) (out
 	return out, err
 }
 
-// schedule schedules all mails of the body, or none: at SendAt or, if that is past or absent, at once. It locks the
+// schedule schedules all emails of the body, or none: at SendAt or, if that is past or absent, at once. It locks the
 // users: a concurrent request for one of them then waits, and sees the template chosen here as used.
 func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api.SendPhishingInput) (*api.PhishingSent, error) {
 	users := dedupe(req.Body.UserIDs)

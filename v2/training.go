@@ -99,7 +99,7 @@ func audienceOf(a *api.Audience, field string) (domain.Audience, error) {
 
 // assignTraining assigns the course to the active users of the audience, except those who have it open or completed it
 // within its renewal window. So a repeated request changes nothing: a user who has the course open keeps the due date
-// and gets no mail. Without a due date in the body, it is domain.DueDays from today.
+// and gets no email. Without a due date in the body, it is domain.DueDays from today.
 func (a *API) assignTraining(ctx context.Context, req *api.AssignTrainingInput) (*api.TrainingAssigned, error) {
 	audience, err := audienceOf(req.Body.Audience, "audience")
 	if err != nil {

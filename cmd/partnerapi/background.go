@@ -68,12 +68,12 @@ func (w *background) settleEmails(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again. It is also
-// the longest time until the date is read again: the clock may be set, or stand still in a suspension.
+// dailyRetry is the delay until a failed daily refresh, or one that another process started, is checked again. It is
+// also the longest time until the date is read again: the clock may be set, or stand still in a suspension.
 const dailyRetry = 5 * time.Minute
 
-// refreshDaily runs the daily refresh at the start, if it is due, and after each midnight (UTC). At the start it also runs
-// due recounts.
+// refreshDaily runs the daily refresh at the start, if it is due, and after each midnight (UTC). At the start it also
+// runs due recounts.
 func (w *background) refreshDaily(ctx context.Context) {
 	_ = domain.Recover(ctx, w.log, "recount", func() error { recountDue(ctx, w.db, w.log); return nil }) // a panic is logged
 	lease.NewLoop(w.log, "refresh daily", dailyRetry, w.refreshIfDue).Run(ctx)
@@ -123,8 +123,8 @@ func recountDue(ctx context.Context, d *db.DB, log *slog.Logger) {
 // movedEvery is the polling interval for partners that moved to another cell.
 const movedEvery = time.Minute
 
-// cleanUpMoved suspends the background work for partners that moved to another cell, deletes their rows when the time to
-// keep them is over, and logs stuck moves.
+// cleanUpMoved suspends the background work for partners that moved to another cell, deletes their rows when the time
+// to keep them is over, and logs stuck moves.
 func (w *background) cleanUpMoved(ctx context.Context) {
 	stuck := stuckMoves{log: w.log}
 	lease.NewLoop(w.log, "care for partners that moved", movedEvery, func(ctx context.Context) (time.Duration, error) {
@@ -303,11 +303,11 @@ func (w *clockWatch) set(hold db.ClockHold) {
 // scrapes and rules each minute, and the alert's 2 minutes, an operator knows within 5 minutes.
 const mailServerEvery = 30 * time.Second
 
-// mailWatch monitors the mail server, even while no mail is due. A nil mailWatch does nothing.
+// mailWatch monitors the mail server, even while no email is due. A nil mailWatch does nothing.
 type mailWatch struct {
 	up  prometheus.Gauge
 	log *slog.Logger
-	// check connects as for a mail, and sends none.
+	// check connects as for an email, and sends none.
 	check func(context.Context) (string, error)
 	down  bool // the last probe failed
 }

@@ -15,8 +15,8 @@ import (
 	"partnerapi/domain/rule"
 )
 
-// completionScripts ask the program itself, by its hidden command __complete, for the completions of a command line. This
-// keeps them small, and consistent with the installed program.
+// completionScripts ask the program itself, by its hidden command __complete, for the completions of a command line.
+// This keeps them small, and consistent with the installed program.
 //
 //go:embed completion
 var completionScripts embed.FS
@@ -125,8 +125,8 @@ func (t *lineState) flag(word string) *kong.Flag {
 	return nil
 }
 
-// candidates returns the possible next words: the values of the pending flag, flags if a dash was typed, or else commands
-// and the values of the next argument. It does not filter them by the word that is being typed.
+// candidates returns the possible next words: the values of the pending flag, flags if a dash was typed, otherwise
+// commands and the values of the next argument. It does not filter them by the word that is being typed.
 func (t *lineState) candidates(current string) (found []string) {
 	switch {
 	case t.pending != nil:

@@ -35,9 +35,10 @@ func (s *service) mountHealth() {
 	})
 }
 
-// ready returns the status and the text for /readyz. The status is 503 if the service is stopping, the database cannot
-// be used, its tables are not at the version that this program needs, or the role lacks rights on them; else 200. The text says if the disk of the
-// data directory, disks[0], is nearly full, but the process stays ready, as no other process could serve more requests.
+// ready returns the status and the text for /readyz: 503 if the service is stopping, the database cannot
+// be used, its tables are not at the version that this program needs, or the role lacks rights on them; otherwise 200.
+// The text says if the disk of the data directory, disks[0], is nearly full, but the process stays ready, as no other
+// process could serve more requests.
 func (s *service) ready(ctx context.Context) (code int, text string) {
 	if s.stopping.Load() {
 		return http.StatusServiceUnavailable, "not ready: the service is stopping\n"
@@ -119,7 +120,7 @@ func (s *service) openPath(path string, handler gin.HandlerFunc) {
 	s.engine.HEAD(path, handler)
 }
 
-// mountMetrics adds the metrics to the API if they have no address of their own and only this machine can reach the
+// mountMetrics adds the metrics to the API if they have no separate address and only this machine can reach the
 // API: they name keys and their use.
 func (s *service) mountMetrics() {
 	switch {
@@ -136,7 +137,7 @@ func (s *service) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{})
 }
 
-// serveMetrics serves the metrics on a listener of their own until stop is called. Without a listener it does nothing.
+// serveMetrics serves the metrics on their own listener until stop is called. Without a listener it does nothing.
 func (s *service) serveMetrics(listener net.Listener) (stop func() error) {
 	if listener == nil {
 		return func() error { return nil }

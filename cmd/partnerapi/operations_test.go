@@ -62,7 +62,7 @@ Written by ` + "`make operations`" + ` from the operations' declarations; a test
 
 ## Version 2
 
-An operation is served from its release on; below that it answers 404, as an unknown path does. The limit is how many calls a minute a key may make for one client, beside the 600 a minute that it has for everything. Every operation also fails with 401 (no valid key), 429 (over a rate limit, or more often than the operation allows), 500 and 503 (the database is away).
+An operation is available from its release on. In earlier releases it returns 404, like an unknown path. The limit is the maximum number of calls a minute of a key for one client, in addition to the 600 a minute for all operations. Every operation can also return 401 (no valid key), 429 (over a rate limit, or more often than the operation allows), 500 and 503 (the database is unreachable).
 
 | operation | | since | scope | limit | success | failures |
 |---|---|---|---|---|---|---|

@@ -209,7 +209,7 @@ func isAnswer(err error) bool {
 	return errors.As(err, &answer) && !refusedByState(answer) || errors.Is(err, redis.ErrNil)
 }
 
-// refusedByState reports whether Redis refused a command because of its own state: it is a read-only replica, out of
+// refusedByState reports whether Redis refused its own command because state: it is a read-only replica, out of
 // memory, unable to save snapshots, without enough replicas, loading its data, or cut off from its master or cluster.
 // Redis 6 and older have the code of a script's error in the message, after a minus sign.
 func refusedByState(answer redis.Error) bool {
@@ -272,7 +272,8 @@ end
 return {redis.call("INCRBY", KEYS[1], n), left}
 `)
 
-// Add adds n to the count of a name, and returns the count and the rest of its window, by the clock of Redis. It implements ginop.Store.
+// Add adds n to the count of a name, and returns the count and the rest of its window, by the clock of Redis. It
+// implements ginop.Store.
 func (b redisBudgets) Add(
 	ctx context.Context, name string, n int64, window time.Duration,
 ) (count int64, left time.Duration, err error) {

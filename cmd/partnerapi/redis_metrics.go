@@ -38,7 +38,7 @@ func newRedisMetrics(client *redisClient, r prometheus.Registerer) {
 	r.MustRegister(prometheus.NewGaugeFunc(up, m.isUp), m.seconds)
 }
 
-// isUp returns 1 if Redis answered and took a write when it was last probed, else 0. It probes at most once per
+// isUp returns 1 if Redis answered and took a write when it was last probed, otherwise 0. It probes at most once per
 // figures.Age.
 func (m *redisMetrics) isUp() float64 {
 	m.mu.Lock()

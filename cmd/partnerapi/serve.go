@@ -136,7 +136,8 @@ func (c serveCmd) assemble(
 // Validate rejects invalid flags; kong calls it while parsing.
 func (c serveCmd) Validate() error { return c.Check() }
 
-// build wires the service, without background work, and mounts all of its paths. address is the URL that links begin with.
+// build wires the service, without background work, and mounts all of its paths. address is the URL that links begin
+// with.
 func (c serveCmd) build(
 	ctx context.Context, d *db.DB, address string, r resources, log *slog.Logger, traces *telemetry.Telemetry,
 ) (*service, error) {
@@ -239,7 +240,7 @@ func (s *service) openEdge(ctx context.Context, r resources, traces *telemetry.T
 	return err
 }
 
-// mountTracking adds the pages that the links of simulated phishing mails open. With other cells, it accepts links of
+// mountTracking adds the pages that the links of simulated phishing emails open. With other cells, it accepts links of
 // cells from which partners came, and redirects links of partners that moved away.
 func (s *service) mountTracking(ctx context.Context) error {
 	networks, err := phishing.ParseNetworks(s.config.ScannerNets)
@@ -266,8 +267,8 @@ func (s *service) mountTracking(ctx context.Context) error {
 // requests in progress are finished, within stopWithin, the last uses of keys are recorded, atEnd is called and Redis
 // closed. run returns all errors.
 func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net.Listener) error {
-	// A connection goes on after a request with both Content-Length and Transfer-Encoding, against RFC 9112, 6.1, until a
-	// Go that closes it (golang/go#80942).
+	// A connection continues after a request with both Content-Length and Transfer-Encoding, against RFC 9112, 6.1, until
+	// a Go that closes it (golang/go#80942).
 	server := &http.Server{
 		Handler: ginop.Compress(s.engine), ReadHeaderTimeout: timeouts.headers, ReadTimeout: timeouts.request,
 		WriteTimeout: 2 * timeouts.request, IdleTimeout: timeouts.idle, // the time to write includes that to read the body
@@ -311,7 +312,8 @@ func (s *service) run(ctx context.Context, stop context.CancelFunc, listener net
 	return err
 }
 
-// drain makes the service report that it is not ready, and waits for --drain, so that load balancers stop sending requests.
+// drain makes the service report that it is not ready, and waits for --drain, so that load balancers stop sending
+// requests.
 func (s *service) drain() {
 	s.stopping.Store(true)
 	if s.config.Drain > 0 {

@@ -46,7 +46,7 @@ type service struct {
 	brand     atomic.Pointer[site.Brand] // the service's own
 	// group has the goroutines that run besides the requests, until the service ends.
 	group sync.WaitGroup
-	// atEnd are called after the last request was answered and the group has ended, each within recordWithin.
+	// atEnd are called after the last response and the group has ended, each within recordWithin.
 	atEnd   []func(context.Context)
 	log     *slog.Logger
 	metrics *prometheus.Registry

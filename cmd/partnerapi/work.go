@@ -33,7 +33,7 @@ import (
 type background struct {
 	db         *db.DB
 	sender     mail.Sender
-	mailWatch  *mailWatch // nil where mails become files
+	mailWatch  *mailWatch // nil where emails become files
 	mails      *mail.Dispatcher
 	syncs      *directory.Runner
 	events     *webhook.Publisher
@@ -46,8 +46,9 @@ type background struct {
 	traces     *telemetry.Telemetry // nil where they are off
 }
 
-// newBackground wires the background work of a process. Without a mail server it writes mail to the data directory.
-// address is the URL that links begin with if --public-url is not set. The URL is recorded for commands that show emails.
+// newBackground wires the background work of a process. Without a mail server it writes email to the data directory.
+// address is the URL that links begin with if --public-url is not set. The URL is recorded for commands that show
+// emails.
 func newBackground(
 	ctx context.Context, d *db.DB, address string, f config.WorkFlags, dataDir string, r resources, log *slog.Logger,
 	traces *telemetry.Telemetry,
@@ -85,7 +86,7 @@ func newBackground(
 		db.SimulatedMail: phishing.NewSimulations(d, phishing.NewComposer(address, phishing.NewTokens(secret))),
 		db.PartnerMail:   mail.Notices{DB: d, Composer: composer},
 	}, log, func(kind db.OutboxKind, outcome mail.Outcome) {
-		if kind == db.PartnerMail { // is counted with the other mail of the service
+		if kind == db.PartnerMail { // is counted with the other email of the service
 			kind = db.RequestedMail
 		}
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
@@ -109,7 +110,8 @@ func newBackground(
 	}, nil
 }
 
-// run works until ctx ends, and then finishes the work in progress. It returns the errors of that, and closes the sender.
+// run works until ctx ends, and then finishes the work in progress. It returns the errors of that, and closes the
+// sender.
 func (w *background) run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
@@ -132,8 +134,8 @@ type workCmd struct {
 	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"Address of /healthz, /readyz and /metrics. Default: none."`
 }
 
-// Validate rejects invalid flags; kong calls it while parsing. A mail server requires --public-url: the command serves no
-// pages itself, so links in mail must lead to another process.
+// Validate rejects invalid flags; kong calls it while parsing. A mail server requires --public-url: the command serves
+// no pages itself, so links in email must lead to another process.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
 		return errors.New("--smtp-url requires --public-url; links in emails begin with it, and links to " + cli.DefaultListen +
@@ -178,7 +180,7 @@ func (c workCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) (err er
 		return err
 	}
 	defer r.endpoints.Close()                // idle connections
-	address := "http://" + cli.DefaultListen // without --public-url, mails are only files, with links to this machine
+	address := "http://" + cli.DefaultListen // without --public-url, emails are only files, with links to this machine
 	w, err := newBackground(ctx, d, address, c.WorkFlags, c.DataDir, r, log, traces)
 	if err != nil {
 		return err

@@ -16,13 +16,13 @@ import (
 
 // This file has the metrics of the background work.
 
-// newMailTries returns the counter of attempts to send mail.
+// newMailTries returns the counter of attempts to send email.
 func newMailTries() *prometheus.CounterVec {
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "partnerapi_mail_tries_total",
 		Help: "Attempts to send an email, by kind and outcome: sent, failed, retried, suppressed or lost.",
 	}, []string{"kind", "outcome"})
-	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} { // partners' mail counts as requested
+	for _, kind := range []db.OutboxKind{db.RequestedMail, db.SimulatedMail} { // partners' email counts as requested
 		for _, outcome := range []mail.Outcome{mail.Sent, mail.Failed, mail.Retried, mail.Suppressed, mail.Lost} {
 			tries.WithLabelValues(string(kind), string(outcome)) // 0 is shown too
 		}
@@ -94,7 +94,7 @@ func (m *syncMetrics) count(provider domain.Directory, outcome directory.Outcome
 	m.seconds.WithLabelValues(name).Observe(took.Seconds())
 }
 
-// triedWebhooks bounds how many subscriptions have a series of their own.
+// triedWebhooks bounds how many subscriptions have their own series.
 const triedWebhooks = 1000
 
 // deliveryMetrics count and time delivery attempts.

@@ -123,7 +123,7 @@ func (c *Cells) refreshNow() {
 	c.refreshAt = c.db.Elapsed() + refreshEvery
 }
 
-// elsewhere looks up in data the code of the other cell in which a key is valid: the cell to which it moved, or else
+// elsewhere looks up in data the code of the other cell in which a key is valid: the cell to which it moved, otherwise
 // the cell of its prefix, unless it is valid in this cell nevertheless (a stray key). It returns "" if there is none.
 func (c *Cells) elsewhere(data *cellData, key string, digest []byte) string {
 	if code, moved := data.movedTo[string(digest)]; moved {
@@ -138,10 +138,10 @@ func (c *Cells) elsewhere(data *cellData, key string, digest []byte) string {
 // CursorSecrets returns the secrets of cursors of other cells, which partners that moved here still use.
 func (c *Cells) CursorSecrets() [][]byte { return c.cache.Load().secrets[db.CursorSecretName] }
 
-// TrackingSecrets returns the secrets of links in simulated mails that other cells sent for partners that moved here.
+// TrackingSecrets returns the secrets of links in simulated emails that other cells sent for partners that moved here.
 func (c *Cells) TrackingSecrets() [][]byte { return c.cache.Load().secrets[db.TrackingSecretName] }
 
-// LinksOf returns the public URL of the cell to which the partner of a simulated mail
+// LinksOf returns the public URL of the cell to which the partner of a simulated email
 // moved; "" if the partner is in this cell, or the URL is not known.
 func (c *Cells) LinksOf(ctx context.Context, result domain.ResultID) (string, error) {
 	url, err := pg.One[*string](ctx, c.db, "find where a simulated email moved", pg.Prepared(pg.SQL(`
@@ -158,7 +158,7 @@ const (
 )
 
 // Watch reads everything again after each notification of a move, and every reread, until ctx ends. It listens on a
-// connection of its own. While the database cannot be reached, it logs a warning, and the cache is unchanged.
+// its own connection. While the database cannot be reached, it logs a warning, and the cache is unchanged.
 func (c *Cells) Watch(ctx context.Context, log *slog.Logger) {
 	c.db.Follow(ctx, db.MovesChannel, reread, func(pg.ListenEvent) error { return c.read(ctx) }, func(err error) {
 		log.WarnContext(ctx, "cannot read the moves of partners; the last known state applies", "error", err)

@@ -52,8 +52,8 @@ func ageOf(at string) string {
 	return "greatest(0, coalesce(extract(epoch FROM ?now::timestamptz - " + at + "), 0))::float8"
 }
 
-// mailFigures counts requested mail, which includes mail to partners, and simulated mail: the mails that wait to be sent,
-// without those that are scheduled for later, and those that were given up.
+// mailFigures counts requested email, which includes email to partners, and simulated email: the emails that wait to be
+// sent, without those that are scheduled for later, and those that were given up.
 func mailFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
 	return pg.All[Figure](ctx, d, "count mail", pg.SQL(`
 		WITH due AS (
@@ -102,8 +102,8 @@ func deliveryFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, er
 }
 
 // jobFigures counts reports and periodic jobs that are available (due), running (leased) or retryable (a report that
-// waits after a failed try), and their failures of the last db.DiscardedFor, as discarded. job_leader is 1 if a process
-// seems to run the periodic jobs: at least one of them is not due, or is due for less than ledWithin.
+// waits after a failed attempt), and their failures of the last db.DiscardedFor, as discarded. job_leader is 1 if a
+// process seems to run the periodic jobs: at least one of them is not due, or is due for less than ledWithin.
 func jobFigures(ctx context.Context, d *db.DB, now time.Time) ([]Figure, error) {
 	return pg.All[Figure](ctx, d, "count jobs", pg.SQL(`
 		WITH jobs AS (
@@ -206,8 +206,8 @@ var workKinds = []struct{ what, rows string }{
 // LateAfter is how long work may wait after it is due before it counts as late: far longer than if a process does it.
 const LateAfter = 10 * time.Minute
 
-// LateWork returns the Backlog, counted up to backlogCap, of each kind of work with rows that are late. The tables must be
-// at the version that this program needs.
+// LateWork returns the Backlog, counted up to backlogCap, of each kind of work with rows that are late. The tables must
+// be at the version that this program needs.
 func LateWork(ctx context.Context, d *db.DB) ([]Backlog, error) {
 	var kinds []string
 	for _, kind := range workKinds {

@@ -18,7 +18,7 @@ type identity struct {
 	name string
 	// uid and gid own the server's files.
 	uid, gid int
-	// attr starts a child process as the user, in a session of its own, so that neither Ctrl-C nor the end of this
+	// attr starts a child process as the user, in its own session, so that neither Ctrl-C nor the end of this
 	// process ends the server.
 	attr *syscall.SysProcAttr
 }

@@ -38,7 +38,7 @@ type goStep struct {
 	// Step describes the migration, as the head of an SQL file does.
 	Step
 	version int64
-	run     func(context.Context, *db.DB) error // in transactions of its own
+	run     func(context.Context, *db.DB) error // in its own transactions
 }
 
 // chain is a list of migrations, in SQL and in Go.
@@ -50,8 +50,8 @@ type chain struct {
 // migrations is the chain of this version.
 var migrations = chain{sql: files(migrationFiles), inGo: []goStep{keyEmails}}
 
-// keyEmails computes the keys of the addresses that are not in plain ASCII, in batches. The indexes of the keys exist, so
-// that it finds keys that several rows of a client have: one claims the key, and the others share it.
+// keyEmails computes the keys of the addresses that are not in plain ASCII, in batches. The indexes of the keys exist,
+// so that it finds keys that several rows of a client have: one claims the key, and the others share it.
 var keyEmails = goStep{
 	Step: Step{Name: "00005_key_emails.go", Locks: []Lock{
 		{Table: "users", Mode: "ROW EXCLUSIVE"}, {Table: "admins", Mode: "ROW EXCLUSIVE"}, {Table: "admin_invites", Mode: "ROW EXCLUSIVE"},

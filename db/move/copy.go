@@ -141,7 +141,7 @@ func drop(target side, table, where string) error {
 	return pg.Run(target.ctx, target.DB, "drop rows of "+table, pg.Raw("DELETE FROM "+table+" AS t WHERE "+where, nil))
 }
 
-// dropCopies deletes rows of the new cell in a transaction of its own, with triggers turned off.
+// dropCopies deletes rows of the new cell in its own transaction, with triggers turned off.
 func (m *Move) dropCopies(ctx context.Context, table, where string) error {
 	return m.To.Tx(ctx, func(ctx context.Context) error {
 		target := side{ctx: ctx, DB: m.To}
@@ -201,7 +201,7 @@ func (m *Move) reseal(target side, c db.SealedColumn, where string) error {
 // analyzeFrom is the number of copied rows above which a table is analyzed at once, for the new cell's query plans.
 const analyzeFrom = 10_000
 
-// copyTable copies the differing rows of a table from a snapshot of the source, in a transaction of its own on the
+// copyTable copies the differing rows of a table from a snapshot of the source, in its own transaction on the
 // target, and analyzes the table after many rows. differed reports whether the two sides differed. rows is the number
 // of differing rows of the source: 0 if the target only has rows to be deleted. On a unique violation it deletes the
 // target's differing rows instead, and the next pass copies those of the source.

@@ -39,8 +39,8 @@ func (m *Move) handOver(ctx context.Context, c cellPair) error {
 }
 
 // freeze refuses the partner's writes, suspends its clients, and waits for running transactions and, up to drainFor,
-// for mails and deliveries that are being sent. It freezes twice, to include clients that a transaction was creating at
-// the first freeze.
+// for emails and deliveries that are being sent. It freezes twice, to include clients that a transaction was creating
+// at the first freeze.
 func (m *Move) freeze(ctx context.Context) error {
 	for range 2 {
 		if err := m.freezeExisting(ctx); err != nil {

@@ -16,7 +16,7 @@
 // refuses writes until the outcome of that transaction is known (detach or unfreeze). When a partner moves back, the
 // step of its old cell goes from here to copying, and that of its new cell from gone or cleaned to arriving.
 //
-// While a partner is frozen its clients are suspended: their mails, events and other work wait (db.SuspendedClients).
+// While a partner is frozen its clients are suspended: their emails, events and other work wait (db.SuspendedClients).
 // db.Audit refuses the writes of a frozen partner. Suspend ends the work of a detached partner in the old cell.
 package move
 
@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	// drainFor is how long freeze waits for mails and deliveries that are being sent. A mail or delivery that takes
+	// drainFor is how long freeze waits for emails and deliveries that are being sent. An email or delivery that takes
 	// longer may be sent twice, as when a process is killed.
 	drainFor = 5 * time.Second
 	// pollEvery is the interval of waitUntil.

@@ -12,7 +12,7 @@ import (
 )
 
 // mailRow is the row that Mail reads, with the fields that only readSubject needs. These are null if they do not apply
-// to the mail's type.
+// to the email's type.
 type mailRow struct {
 	domain.Mail
 	Enabled    *bool // null if the client has not switched the type on or off
@@ -40,8 +40,8 @@ const selectMail = `r.client_id AS client, r.id, r.type, coalesce(r.due_at, r.cr
 		ELSE ''
 	END AS unwanted`
 
-// Mail reads the data that a mail request is rendered from. If the mail is no longer wanted, Unwanted is the reason.
-// What the mail is about (readSubject) is read only if it is wanted and switched on. Mail is for the mail worker: it
+// Mail reads the data that an email request is rendered from. If the email is no longer wanted, Unwanted is the reason.
+// What the email is about (readSubject) is read only if it is wanted and switched on. Mail is for the email worker: it
 // checks no caller's access.
 func Mail(ctx context.Context, d *db.DB, client domain.ClientID, id domain.MessageID) (domain.Mail, error) {
 	row, err := pg.Find[mailRow](ctx, d, id.Noun(), pg.Prepared(pg.SQL(`

@@ -9,8 +9,9 @@ import (
 	"partnerapi/domain"
 )
 
-// SwitchMail switches one of domain.ClientSwitches on or off for a client. It affects all mail that is not yet sent. It
-// returns NotFound if the client does not exist or is archived. It is for the command line and checks no caller's access.
+// SwitchMail switches one of domain.ClientSwitches on or off for a client. It affects all email that is not yet sent.
+// It returns NotFound if the client does not exist or is archived. It is for the command line and checks no caller's
+// access.
 func SwitchMail(ctx context.Context, d *db.DB, client domain.ClientID, kind domain.MessageType, on bool) error {
 	if kind == domain.ReportLink {
 		return pg.RunOr(ctx, d, domain.ErrNotFound(client.Noun()), "switch the report link", pg.SQL(

@@ -16,7 +16,7 @@ import (
 const selectDelivery = `d.webhook_id AS webhook, d.id, d.event_id AS event, d.type, d.status, d.reason, d.created_at, d.tries`
 
 // deliveryReach returns the condition that the client of a delivery, alias d, is within the caller's reach. The
-// subscription may have had a wider access when the delivery was made, and the client may have been archived since.
+// subscription may have had a wider access when the delivery was created, and the client may have been archived since.
 func deliveryReach(ctx context.Context) pg.Query {
 	return pg.SQL("EXISTS (SELECT 1 FROM clients AS c WHERE c.id = d.client_id AND ?)", db.WithinReach(ctx))
 }

@@ -19,7 +19,7 @@ const keyEnd = "CASE WHEN k.revoked_at IS NOT NULL THEN 'key_revoked' WHEN k.exp
 // keyEndings is the condition that the key, alias k, of a subscription, alias w, has ended and the subscription is not
 // disabled, or that the subscription was disabled because of an expiry that has not come. An expiry counts only by a
 // clock that is ?trusted, because what waits for the subscription is dropped with it. Partners whose work is suspended
-// are left out.
+// are omitted.
 const keyEndings = "(" + keyEnd + " IS NOT NULL AND (k.revoked_at IS NOT NULL OR ?trusted) AND w.status <> 'disabled'" +
 	" OR " + keyEnd + " IS NULL AND w.status = 'disabled' AND w.disabled_reason = 'key_expired')" +
 	" AND w.partner_id NOT IN (" + db.SuspendedPartners + ")"
@@ -169,8 +169,8 @@ type KeylessWebhook struct {
 }
 
 // KeylessWebhooks lists for an operator the first MostKeylessWebhooks subscriptions whose key has ended, the latest end
-// first. They are disabled for that, or will be with the next FollowKeys. Those that are disabled for another reason are
-// left out.
+// first. They are disabled for that, or will be with the next FollowKeys. Those that are disabled for another reason
+// are omitted.
 func KeylessWebhooks(ctx context.Context, d *db.DB) ([]KeylessWebhook, error) {
 	return pg.All[KeylessWebhook](ctx, d, "list webhooks whose key ended", pg.SQL(`
 		SELECT w.id, p.name AS partner, k.prefix AS key_prefix, `+keyEnd+` AS reason, coalesce(k.revoked_at, k.expires_at) AS ended_at

@@ -119,7 +119,7 @@ func (d *DB) tooLong(ctx context.Context, err error) error {
 }
 
 // inSavepoint returns a context for a savepoint. The server releases a mark with the savepoint that is rolled back, so
-// the stamp holds for the transaction only after keep, which is called when the savepoint was released.
+// the stamp is valid for the transaction only after keep, which is called when the savepoint was released.
 func inSavepoint(ctx context.Context, trial bool) (inner context.Context, keep func()) {
 	outer, ok := ctx.Value(stampKey{}).(*stamp)
 	if !ok {
@@ -130,9 +130,9 @@ func inSavepoint(ctx context.Context, trial bool) (inner context.Context, keep f
 	return context.WithValue(ctx, stampKey{}, &own), func() { outer.at = own.at }
 }
 
-// takeStamp acquires a mark, bounds the transaction by ?limit milliseconds, and then reads the clock, which is ?given or
-// the server's. newest is the newest stamp in the database, unless the clock is past ?known. A parameter keeps a shorter
-// limit. transaction_timeout exists since PostgreSQL 17.
+// takeStamp acquires a mark, bounds the transaction by ?limit milliseconds, and then reads the clock, which is ?given
+// or the server's. newest is the newest stamp in the database, unless the clock is past ?known. A parameter keeps a
+// shorter limit. transaction_timeout exists since PostgreSQL 17.
 const takeStamp = `
 	WITH mark AS MATERIALIZED (
 		SELECT pg_advisory_xact_lock_shared(?class::integer, (

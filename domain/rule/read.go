@@ -29,14 +29,15 @@ type Reader struct {
 	UUIDs bool
 	// Includes reports whether a member is known whose tag since has the text; nil if all members are.
 	Includes func(since string) bool
-	// Fixed reports whether an unknown member of the object is one that cannot be changed; nil if none is.
+	// Fixed reports whether an unknown field of the object is one that cannot be changed; nil if none is.
 	Fixed func(name string) bool
-	// Skip is the name of an unknown member of the object that is no fault, but is given; empty for none.
+	// Skip is the name of an unknown field of the object that is no fault, but is given; empty for none.
 	Skip string
 }
 
 // Read reads text into the struct that dst points to, and adds the faults to f. given has the members of text that are
-// fields of dst, and the member r.Skip: false for a null with NullIsAbsent, else true. It is nil if text is no object.
+// fields of dst, and the member r.Skip: false for a null with NullIsAbsent, otherwise true. It is nil if text is no
+// object.
 func (r Reader) Read(text []byte, dst any, f *Faults) (given map[string]bool) {
 	if !checkObject(text, f) {
 		return nil
@@ -110,8 +111,8 @@ func (r *valueReader) null(v reflect.Value) error {
 }
 
 // object reads the next value, an object, into the struct v. given has those members that are fields of v and, in the
-// outermost object, the member r.Skip: false for a null with NullIsAbsent, else true. Any other member, and a repeated
-// field, is a fault unless the reader is Lenient.
+// outermost object, the member r.Skip: false for a null with NullIsAbsent, otherwise true. Any other member, and a
+// repeated field, is a fault unless the reader is Lenient.
 func (r *valueReader) object(v reflect.Value) (given map[string]bool, err error) {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return nil, err
@@ -318,8 +319,8 @@ const maxDepth = 1000
 
 var tooDeep = fmt.Sprintf("must not be nested deeper than %d levels", maxDepth)
 
-// malformed returns the message for a body that the decoder cannot read. Half of a surrogate pair is the only fault of a
-// body that is valid JSON in UTF-8 by the grammar.
+// malformed returns the message for a body that the decoder cannot read. Half of a surrogate pair is the only fault of
+// a body that is valid JSON in UTF-8 by the grammar.
 func malformed(body []byte) string {
 	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	if utf8.Valid(body) && jsontext.Value(body).IsValid(lenient...) {

@@ -7,7 +7,7 @@
 //	name         it is a name: without control characters, stored without white space around it
 //	trim         it is stored without white space around it; a blank one is stored as null
 //	email        it is an email address, stored in lower case
-//	message_id   it is the id of a mail, stored without angle brackets
+//	message_id   it is the id of an email, stored without angle brackets
 //	endpoint     it is the URL of a webhook
 //	enum         it is one of the values of its type (Enum)
 //	between=A B  it is an integer from A to B
@@ -253,7 +253,7 @@ func faultPath(fault validator.FieldError) string {
 }
 
 // faultMessage returns the message for the fault of a field. If Read found the field null or blank (markBlank),
-// blankMessage is the message for a required field that is so; else it is empty.
+// blankMessage is the message for a required field that is so; otherwise it is empty.
 func faultMessage(fault validator.FieldError, blankMessage string) string {
 	kind := fault.Kind()
 	switch fault.Tag() {

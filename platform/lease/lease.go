@@ -1,9 +1,10 @@
-// Package lease does work that waits in a table of the database, such as mails,
+// Package lease does work that waits in a table of the database, such as emails,
 // deliveries of events, sync runs and reports.
 //
 // A Queue claims due rows, each under a lease, and calls Do for each with no transaction open. Do marks the row, which
-// succeeds only while the lease is held. After the clock was set, the queue renews the leases of its rows in progress. When a process dies, its leases end, and another process claims the rows. How
-// rows are claimed and marked depends on the table (package db), and goes by the database's clock.
+// succeeds only while the lease is held. After the clock was set, the queue renews the leases of its rows in progress.
+// When a process dies, its leases end, and another process claims the rows. How rows are claimed and marked depends on
+// the table (package db), and goes by the database's clock.
 //
 // Marks writes marks in groups. Loop is the poll by itself, for work that is not leased.
 package lease
@@ -135,8 +136,8 @@ func (q *Queue[T]) renewAfterSteps(ctx context.Context, stepped <-chan struct{})
 	}
 }
 
-// renew extends the leases of the rows in progress. While the database is unavailable it tries again, until ctx ends. It
-// logs an error.
+// renew extends the leases of the rows in progress. While the database is unavailable it tries again, until ctx ends.
+// It logs an error.
 func (q *Queue[T]) renew(ctx context.Context) {
 	err := RetryUnavailable(ctx, func() error {
 		rows := q.inProgress()
@@ -211,7 +212,7 @@ func Outlast(ctx context.Context, grace time.Duration) (context.Context, context
 // Backoff holds the pauses after failed attempts at a row. The last pause repeats.
 type Backoff []time.Duration
 
-// After returns the pause after a number of failed attempts; 0 counts as 1. It has 10 % jitter, so that rows that
+// After returns the pause after a number of failed attempts; 0 counts as 1. It has 10% jitter, so that rows that
 // failed together are not all retried together.
 func (p Backoff) After(attempts int) time.Duration {
 	pause := p[min(max(attempts, 1), len(p))-1]

@@ -33,7 +33,7 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Run repeats the step until ctx ends. After an error it logs and waits l.retry; else it waits as long as the step
+// Run repeats the step until ctx ends. After an error it logs and waits l.retry; otherwise it waits as long as the step
 // says, or until Wake.
 func (l *Loop) Run(ctx context.Context) {
 	for failing := false; ; {

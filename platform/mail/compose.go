@@ -24,7 +24,7 @@ import (
 //go:embed words
 var textFiles embed.FS
 
-// Composer writes the mails that operations request. It is safe for concurrent use.
+// Composer writes the emails that operations request. It is safe for concurrent use.
 type Composer struct {
 	public string // the public URL without trailing slashes
 	from   netmail.Address
@@ -35,7 +35,7 @@ type Composer struct {
 	// (LearningPages).
 	Learning *url.URL
 
-	words map[domain.Language]*template.Template // the texts of mails
+	words map[domain.Language]*template.Template // the texts of emails
 	text  *template.Template
 	html  *htmltemplate.Template
 }
@@ -95,7 +95,7 @@ var words = sync.OnceValue(func() map[domain.Language]*template.Template {
 	return all
 })
 
-// senderHost returns the mail domain of the service's host: localhost for an IP address, which only trials use.
+// senderHost returns the email domain of the service's host: localhost for an IP address, which only trials use.
 func senderHost(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return "localhost"
@@ -114,20 +114,20 @@ func (c *Composer) LinkTo(l domain.MailLink) string {
 	return l.On(c.Learning)
 }
 
-// Compose writes a mail to a user in the user's language. now is its date.
+// Compose writes an email to a user in the user's language. now is its date.
 func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	parts, err := c.mailContent(m)
 	if err != nil {
-		return Message{}, fmt.Errorf("write a mail of type %s: %w", m.Type, err)
+		return Message{}, fmt.Errorf("write an email of type %s: %w", m.Type, err)
 	}
 	return c.layOut(parts, m.Brand, Message{ID: m.ID.UUID(), To: m.To, Language: m.Language, At: now})
 }
 
-// ComposeNotice writes a mail to an admin of a partner. now is its date.
+// ComposeNotice writes an email to an admin of a partner. now is its date.
 func (c *Composer) ComposeNotice(id domain.MessageID, m outbox.NoticeMail, now time.Time) (Message, error) {
 	parts, err := c.noticeContent(m)
 	if err != nil {
-		return Message{}, fmt.Errorf("write a mail to a partner: %w", err)
+		return Message{}, fmt.Errorf("write an email to a partner: %w", err)
 	}
 	return c.layOut(parts, m.Brand, Message{ID: id.UUID(), To: m.Recipient, Language: domain.English, At: now})
 }
@@ -144,10 +144,10 @@ func (c *Composer) layOut(parts content, brand domain.Brand, out Message) (Messa
 	}
 	var text, html strings.Builder
 	if err := c.text.Execute(&text, parts); err != nil {
-		return Message{}, fmt.Errorf("lay out a mail: %w", err)
+		return Message{}, fmt.Errorf("lay out an email: %w", err)
 	}
 	if err := c.html.Execute(&html, parts); err != nil {
-		return Message{}, fmt.Errorf("lay out a mail: %w", err)
+		return Message{}, fmt.Errorf("lay out an email: %w", err)
 	}
 	out.Text, out.HTML = text.String(), html.String()
 	return out, nil

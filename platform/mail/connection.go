@@ -159,7 +159,7 @@ func (c *connection) send(w wire) error {
 	if _, err := body.Write(w.data); err != nil {
 		return c.fail(stepContent, err)
 	}
-	if err := body.Close(); err != nil { // Close ends the message, and waits for the answer
+	if err := body.Close(); err != nil { // Close ends the message, and waits for the response
 		f := c.fail(stepContent, err)
 		code, _ := f.answer()
 		f.unanswered = code == 0 // the server may have accepted the message
@@ -232,7 +232,7 @@ func (f *failure) answer() (code int, text string) {
 	return 0, ""
 }
 
-// enhancedStatus matches the subject and detail of an RFC 3463 status at the start of an answer.
+// enhancedStatus matches the subject and detail of an RFC 3463 status at the start of a response.
 var enhancedStatus = regexp.MustCompile(`^[245]\.(\d{1,3})\.(\d{1,3})\b`)
 
 // isPermanent reports whether the server refuses the message for good. Refusals of this service (its sender, its IP

@@ -12,9 +12,9 @@ import (
 	"partnerapi/domain"
 )
 
-// values are the variables of an email's texts. Title is the title of what the email is about, such as a course. Date is
-// the date that emails of its type name: the expiry of an invite, a due date, the date of completion, sending or breach,
-// or a month.
+// values are the variables of an email's texts. Title is the title of what the email is about, such as a course. Date
+// is the date that emails of its type name: the expiry of an invite, a due date, the date of completion, sending or
+// breach, or a month.
 type values struct {
 	Name, Address, Client, Partner, Role, Title, Date, From, Domain string
 	// Severity is that of an exposure.
@@ -46,8 +46,8 @@ type content struct {
 	Footer       footer
 }
 
-// button is the one link that an email asks to follow. Fallback says how to follow it without the button; it is empty for
-// one that leads to a contact, which the footer shows.
+// button is the one link that an email asks to follow. Fallback says how to follow it without the button; it is empty
+// for one that leads to a contact, which the footer shows.
 type button struct {
 	Action, Fallback string
 	Link             htmltemplate.URL
@@ -118,8 +118,8 @@ func (c *Composer) mailContent(m domain.Mail) (content, error) {
 	return parts, r.err
 }
 
-// noticeContent returns the content of an email to a partner, in English, with the service's brand. In its texts it replaces
-// domain.PublicURL by the public URL.
+// noticeContent returns the content of an email to a partner, in English, with the service's brand. In its texts it
+// replaces domain.PublicURL by the public URL.
 func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 	r := renderer{templates: c.words[domain.English], values: values{Partner: Quote(m.PartnerName), Replies: m.Brand.ReplyTo != ""}}
 	expand := func(texts ...string) []string {
@@ -165,7 +165,7 @@ func (c *Composer) tables(from []domain.NoticeTable) (tables []table) {
 	return tables
 }
 
-// newValues returns the variables of a mail's texts.
+// newValues returns the variables of an email's texts.
 func newValues(m *domain.Mail, t domain.MailText) values {
 	v := values{
 		Name: Quote(m.Name), Address: m.To, Client: Quote(m.ClientName), Partner: Quote(m.PartnerName), Role: string(m.InviteRole),
@@ -231,7 +231,7 @@ func readLists() (all listWords) {
 	return all
 }
 
-// Clues returns the descriptions of the indicators of a simulated mail in a language.
+// Clues returns the descriptions of the indicators of a simulated email in a language.
 func Clues(language domain.Language, indicators []domain.Indicator) []string {
 	texts := make([]string, len(indicators))
 	for i, indicator := range indicators {

@@ -14,73 +14,73 @@ import (
 )
 
 const (
-	// tryWithin is the maximum time of one attempt at a mail, from the claim on.
+	// tryWithin is the maximum time of one attempt at an email, from the claim on.
 	tryWithin = time.Minute
-	// markWithin is the maximum time for marking a mail after that, so that a mail that was sent at the last moment is
+	// markWithin is the maximum time for marking an email after that, so that an email that was sent at the last moment is
 	// marked too.
 	markWithin = 10 * time.Second
 	// leaseFor is how long a claim lasts: longer than any attempt with its mark. After that time, other processes claim
-	// the mails of a process that died.
+	// the emails of a process that died.
 	leaseFor = tryWithin + markWithin + 5*time.Second
-	// StopWithin is how long the mails in progress may take after a stop.
+	// StopWithin is how long the emails in progress may take after a stop.
 	StopWithin = sendWithin + markWithin + 10*time.Second
-	// restartAfter is the delay of a mail whose attempt did not begin.
+	// restartAfter is the delay of an email whose attempt did not begin.
 	restartAfter = 3 * time.Second
 	// pollEvery is how often the outbox is polled without a notification: one may be lost with its connection.
 	pollEvery = 10 * time.Second
-	// pollAgain is the least pause between two polls while other processes hold the due mails.
+	// pollAgain is the least pause between two polls while other processes hold the due emails.
 	pollAgain = 50 * time.Millisecond
-	// pollHeld is that pause while scheduled mails wait because the clock is not trusted.
+	// pollHeld is that pause while scheduled emails wait because the clock is not trusted.
 	pollHeld = 2 * time.Second
-	// marksAtOnce is the maximum number of mails that are marked in one transaction.
+	// marksAtOnce is the maximum number of emails that are marked in one transaction.
 	marksAtOnce = 100
 )
 
-// DefaultWorkers is the default number of mails in progress per process.
+// DefaultWorkers is the default number of emails in progress per process.
 const DefaultWorkers = 20
 
-// Draft is a written mail, or the reason why it must not be sent any more.
+// Draft is a written email, or the reason why it must not be sent any more.
 type Draft struct {
 	Message  Message
-	Unwanted string // the reason; empty for a mail to be sent
-	// SwitchedOff means that the client has switched off mails of this type.
+	Unwanted string // the reason; empty for an email to be sent
+	// SwitchedOff means that the client has switched off emails of this type.
 	SwitchedOff bool
 	// User is the client's user with the address; nil if there is none.
 	User *domain.UserID
-	// Due is the time at which the mail was first due: domain.MailLife later it is given up.
+	// Due is the time at which the email was first due: domain.MailLife later it is given up.
 	Due time.Time
 }
 
-// Writer writes one kind of mail of the outbox.
+// Writer writes one kind of email of the outbox.
 type Writer interface {
-	// Write writes a leased mail. A *RefusedError or NotFound means that the mail can never be written; other errors
+	// Write writes a leased email. A *RefusedError or NotFound means that the email can never be written; other errors
 	// are temporary.
 	Write(ctx context.Context, l outbox.Lease) (Draft, error)
 }
 
-// Outcome is the outcome of an attempt to send a mail.
+// Outcome is the outcome of an attempt to send an email.
 type Outcome string
 
-// The outcomes. A mail that was requeued without an attempt has no outcome.
+// The outcomes. An email that was requeued without an attempt has no outcome.
 const (
 	Sent    Outcome = "sent"
 	Failed  Outcome = "failed"
 	Retried Outcome = "retried"
-	// Suppressed means that the client has switched off mails of this type.
+	// Suppressed means that the client has switched off emails of this type.
 	Suppressed Outcome = "suppressed"
-	// Lost means that the lease ended before the mail was marked.
+	// Lost means that the lease ended before the email was marked.
 	Lost Outcome = "lost"
 )
 
-// errUnmarked is returned for a mail that was sent but not marked.
+// errUnmarked is returned for an email that was sent but not marked.
 var errUnmarked = errors.New("it could not be marked as sent")
 
-// Dispatcher sends the mails of the outbox (outbox.ClaimMails): it claims due mails, writes them, delivers them to
+// Dispatcher sends the emails of the outbox (outbox.ClaimMails): it claims due emails, writes them, delivers them to
 // a sender outside any transaction, and marks the outcome. Any number of dispatchers may work on one database.
 //
-// A mail goes out twice only if, between the server's acceptance of the message and the commit of the mark, its process
-// dies, panics, or loses the database or the server's answer: the mail is then sent again, after a pause or when the
-// lease ends. A marked mail never goes out again.
+// An email goes out twice only if, between the server's acceptance of the message and the commit of the mark, its
+// process dies, panics, or loses the database or the server's answer: the email is then sent again, after a pause or
+// when the lease ends. A marked email never goes out again.
 type Dispatcher struct {
 	db      *db.DB
 	sender  Sender
@@ -93,7 +93,7 @@ type Dispatcher struct {
 	trace   domain.Trace
 }
 
-// NewDispatcher returns a dispatcher with a number of workers, at least 1, and a writer for each kind of mail. It
+// NewDispatcher returns a dispatcher with a number of workers, at least 1, and a writer for each kind of email. It
 // does not close the sender. observe, if not nil, is called with every outcome, by several goroutines. trace makes
 // a span of each attempt and of its delivery to the sender; nil for none.
 func NewDispatcher(
@@ -118,13 +118,13 @@ func NewDispatcher(
 	return dispatcher
 }
 
-// Run sends mails until ctx ends. Then it claims no more, finishes and marks a mail being delivered, and requeues
-// others at once. It returns an error if that takes longer than StopWithin: the mails that are left are sent again when
-// their leases end.
+// Run sends emails until ctx ends. Then it claims no more, finishes and marks an email being delivered, and requeues
+// others at once. It returns an error if that takes longer than StopWithin: the emails that are left are sent again
+// when their leases end.
 func (d *Dispatcher) Run(ctx context.Context) error { return d.queue.Run(ctx) }
 
-// claim leases up to free due mails, of the clients that are next in d.turns. wait is the time until the next call,
-// unless err is set: 0 if there were due mails, pollEvery if no mail waits, else the time until one is due, from
+// claim leases up to free due emails, of the clients that are next in d.turns. wait is the time until the next call,
+// unless err is set: 0 if there were due emails, pollEvery if no email waits, otherwise the time until one is due, from
 // pollAgain (while the clock is not trusted: pollHeld) to pollEvery.
 func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease, wait time.Duration, err error) {
 	leases, err = outbox.ClaimMails(ctx, d.db, d.turns, free, leaseFor)
@@ -142,7 +142,7 @@ func (d *Dispatcher) claim(ctx context.Context, free int) (leases []outbox.Lease
 	return nil, min(pollEvery, max(due.Sub(now), least)), nil
 }
 
-// try sends one mail, marks it, and logs an error. A stop, which ends ctx, does not interrupt a started delivery.
+// try sends one email, marks it, and logs an error. A stop, which ends ctx, does not interrupt a started delivery.
 func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	ctx, end := d.trace.Begin(ctx, "send an email", slog.String("kind", string(l.Kind)), slog.Int("try", l.Attempts+1))
 	startCtx, cancel := context.WithTimeout(ctx, tryWithin)
@@ -167,10 +167,10 @@ func (d *Dispatcher) try(ctx context.Context, l outbox.Lease) {
 	}
 }
 
-// Send writes, delivers and marks one leased mail. It starts the delivery only before startCtx ends, and marks the
-// outcome before markCtx ends. The outcome is empty if no attempt is counted. The error says why the mail will be
+// Send writes, delivers and marks one leased email. It starts the delivery only before startCtx ends, and marks the
+// outcome before markCtx ends. The outcome is empty if no attempt is counted. The error says why the email will be
 // retried, or was not marked: one that was sent but not marked is Sent, and may go out again. A panic, also while
-// marking, is a failed attempt: else the mail could go out for ever. Failed is also the outcome of an unwanted mail.
+// marking, is a failed attempt: else the email could go out for ever. Failed is also the outcome of an unwanted email.
 func (d *Dispatcher) Send(startCtx, markCtx context.Context, l outbox.Lease) (Outcome, error) {
 	draft, err := domain.RecoverValue(startCtx, d.log, "write an email", func() (Draft, error) {
 		return d.writers[l.Kind].Write(startCtx, l)
@@ -178,7 +178,7 @@ func (d *Dispatcher) Send(startCtx, markCtx context.Context, l outbox.Lease) (Ou
 	switch {
 	case err != nil:
 		return d.retryOrFail(startCtx, markCtx, l, draft.Due, err)
-	case draft.SwitchedOff: // not a failure, even if the mail is unwanted too
+	case draft.SwitchedOff: // not a failure, even if the email is unwanted too
 		return Suppressed, outbox.MarkSuppressed(markCtx, d.db, l)
 	case draft.Unwanted != "":
 		return d.fail(markCtx, l, draft.Unwanted)
@@ -192,14 +192,14 @@ func (d *Dispatcher) Send(startCtx, markCtx context.Context, l outbox.Lease) (Ou
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errUnmarked, err)
 	}
-	if errors.Is(err, domain.ErrPanicked) { // the mail was sent, but marking it panicked
+	if errors.Is(err, domain.ErrPanicked) { // the email was sent, but marking it panicked
 		return d.retryOrFail(startCtx, markCtx, l, draft.Due, &MaybeSentError{err})
 	}
 	return Sent, err
 }
 
-// markSent marks mails in one transaction. It returns a function with the error of each mail: db.ErrLeaseLost if it was
-// not marked.
+// markSent marks emails in one transaction. It returns a function with the error of each email: db.ErrLeaseLost if it
+// was not marked.
 func (d *Dispatcher) markSent(ctx context.Context, mails []outbox.SentMail) (func(outbox.SentMail) error, error) {
 	marked, err := outbox.MarkSent(ctx, d.db, mails)
 	return func(m outbox.SentMail) error {
@@ -221,10 +221,10 @@ func (d *Dispatcher) deliver(ctx context.Context, m Message) error {
 	return err
 }
 
-// retryOrFail marks a mail as failed if err is permanent. Else, if no attempt began or startCtx has ended, it counts no
-// attempt and does not return err: the mail is due again after restartAfter, or at once if the process is stopping.
-// Else the mail is marked as failed if it is too old (see isTooOld). Any other mail is requeued, after a backoff, and err
-// returned.
+// retryOrFail marks an email as failed if err is permanent. Else, if no attempt began or startCtx has ended, it counts
+// no attempt and does not return err: the email is due again after restartAfter, or at once if the process is stopping.
+// Else the email is marked as failed if it is too old (see isTooOld). Any other email is requeued, after a backoff, and
+// err returned.
 func (d *Dispatcher) retryOrFail(
 	startCtx, markCtx context.Context, l outbox.Lease, due time.Time, err error,
 ) (Outcome, error) {
@@ -248,8 +248,8 @@ func (d *Dispatcher) retryOrFail(
 	return Retried, errors.Join(err, d.requeue(markCtx, l, q))
 }
 
-// isTooOld reports whether domain.MailLife has passed since due, when the mail was first due (zero if unknown), by a clock
-// that is trusted, or, by minRetryAge, since its first attempt.
+// isTooOld reports whether domain.MailLife has passed since due, when the email was first due (zero if unknown), by a
+// clock that is trusted, or, by minRetryAge, since its first attempt.
 func (d *Dispatcher) isTooOld(ctx context.Context, l outbox.Lease, due time.Time) bool {
 	if minRetryAge(l.Attempts) > domain.MailLife {
 		return true
@@ -262,23 +262,23 @@ func (d *Dispatcher) isTooOld(ctx context.Context, l outbox.Lease, due time.Time
 	return err == nil && trusted
 }
 
-// requeue requeues a mail, retrying while the database is unavailable.
+// requeue requeues an email, retrying while the database is unavailable.
 func (d *Dispatcher) requeue(ctx context.Context, l outbox.Lease, q outbox.Requeue) error {
 	return lease.RetryUnavailable(ctx, func() error { return outbox.RequeueMail(ctx, d.db, l, q) })
 }
 
-// fail marks a mail as failed, which is final. The reason may contain the address, so it is stored but not logged.
+// fail marks an email as failed, which is final. The reason may contain the address, so it is stored but not logged.
 func (d *Dispatcher) fail(ctx context.Context, l outbox.Lease, reason string) (Outcome, error) {
 	d.log.WarnContext(ctx, "an email failed permanently; its row contains the reason", "kind", l.Kind, "client", l.Client.UUID(), "mail",
 		l.ID.UUID())
 	return Failed, outbox.MarkFailed(ctx, d.db, l, reason)
 }
 
-// backoff holds the pauses after failed attempts at a mail.
+// backoff holds the pauses after failed attempts at an email.
 var backoff = lease.Backoff(domain.MailPauses)
 
-// minRetryAge returns the least time from a mail's first attempt to the one after a number of failures: the sum of the
-// pauses.
+// minRetryAge returns the least time from an email's first attempt to the one after a number of failures: the sum of
+// the pauses.
 func minRetryAge(attempts int) (total time.Duration) {
 	for n := range attempts {
 		pause := backoff[min(n, len(backoff)-1)]

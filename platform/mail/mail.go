@@ -1,4 +1,4 @@
-// Package mail sends the service's mail: a Dispatcher claims each requested mail from the outbox, writes it in the
+// Package mail sends the service's email: a Dispatcher claims each requested email from the outbox, writes it in the
 // language of its recipient, and delivers it to a mail server, or to a file if no server is configured.
 package mail
 
@@ -11,7 +11,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Message is a mail to send, in text and HTML.
+// Message is an email to send, in text and HTML.
 type Message struct {
 	// ID identifies the message, and is the same at each attempt. The Message-ID, by which receivers detect duplicates,
 	// and the name of the file contain it. It consists of letters, digits and dashes.
@@ -26,7 +26,7 @@ type Message struct {
 	HTML     string
 	Language domain.Language
 	At       time.Time
-	// Automatic sets the header Auto-Submitted, so that there are no automatic replies.
+	// Automatic sets the header Auto-Submitted, so that the data has no automatic replies.
 	Automatic bool
 	// Headers are further header fields. Names and values are in ASCII and of one line.
 	Headers map[string]string
@@ -44,7 +44,7 @@ type File struct {
 	Inline bool
 }
 
-// Sender delivers mail. It is safe for concurrent use.
+// Sender delivers email. It is safe for concurrent use.
 type Sender interface {
 	// Send delivers a message and returns when it was accepted. The error is a *RefusedError if the message will never
 	// be accepted, ErrNotStarted if the delivery did not begin because ctx ended or left too little time, and a

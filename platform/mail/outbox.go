@@ -15,7 +15,7 @@ import (
 	"partnerapi/platform/atomicfile"
 )
 
-// Outbox writes each message to a file of its own, ID.eml, for installations without a mail server. A message that
+// Outbox writes each message to its own file, ID.eml, for installations without a mail server. A message that
 // is sent again replaces its file.
 type Outbox struct{ dir string }
 
@@ -40,7 +40,7 @@ func NewOutbox(dir string) (*Outbox, error) {
 }
 
 // removeUnfinished removes unfinished files older than abandonedAfter. It reads the folder in parts, because the folder
-// contains every mail ever sent.
+// contains every email ever sent.
 func removeUnfinished(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {

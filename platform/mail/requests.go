@@ -9,8 +9,8 @@ import (
 	"partnerapi/domain"
 )
 
-// Attachments are the files that emails carry. An error is NotFound or a *RefusedError if the file will never exist; any
-// other is temporary.
+// Attachments are the files that emails carry. An error is NotFound or a *RefusedError if the file will never exist;
+// any other is temporary.
 type Attachments interface {
 	// ReportPDF reads the file of a client's report.
 	ReportPDF(ctx context.Context, client domain.ClientID, report domain.ReportID) ([]byte, error)
@@ -18,14 +18,15 @@ type Attachments interface {
 	CertificatePDF(ctx context.Context, c domain.Certificate) ([]byte, error)
 }
 
-// Requests writes the mails that operations request.
+// Requests writes the emails that operations request.
 type Requests struct {
 	DB          *db.DB
 	Composer    *Composer
 	Attachments Attachments // nil rejects the emails that have one: certificates and monthly reports
 }
 
-// Write implements Writer. It attaches certificates and monthly reports. Unwanted and switched-off mails are not composed.
+// Write implements Writer. It attaches certificates and monthly reports. Unwanted and switched-off emails are not
+// composed.
 func (r Requests) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	m, err := outbox.Mail(ctx, r.DB, l.Client, l.ID)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {
@@ -66,13 +67,13 @@ func (r Requests) attach(ctx context.Context, m domain.Mail, to Message) ([]File
 	return append(to.Files, File{Name: name + ".pdf", Type: "application/pdf", Data: data}), nil
 }
 
-// Notices writes the mails to owners and admins of partners.
+// Notices writes the emails to owners and admins of partners.
 type Notices struct {
 	DB       *db.DB
 	Composer *Composer
 }
 
-// Write implements Writer. Unwanted and switched-off mails are not composed.
+// Write implements Writer. Unwanted and switched-off emails are not composed.
 func (n Notices) Write(ctx context.Context, l outbox.Lease) (Draft, error) {
 	m, err := outbox.ReadNotice(ctx, n.DB, l)
 	if err != nil || m.Unwanted != "" || m.SwitchedOff {

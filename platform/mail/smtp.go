@@ -97,7 +97,7 @@ func withStartDeadline(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() {}
 }
 
-// acquire returns a working idle connection, or else a new connection. The error is ErrNotStarted if startCtx ends
+// acquire returns a working idle connection, otherwise a new connection. The error is ErrNotStarted if startCtx ends
 // first.
 func (s *SMTP) acquire(startCtx context.Context) (*connection, error) {
 	for {

@@ -17,7 +17,7 @@ import (
 	"partnerapi/platform/mail"
 )
 
-// Composer writes simulated mails. It is safe for concurrent use.
+// Composer writes simulated emails. It is safe for concurrent use.
 type Composer struct {
 	public string // the public URL without trailing slashes
 	tokens Tokens
@@ -68,7 +68,8 @@ func Inspect(t domain.Template) (Findings, error) {
 
 // Compose writes a simulated email, dated now. Every link of the HTML and every web address of the text becomes the URL
 // of the email's page. It adds a link that reports the email, if s.ReportLink is true, and, to the HTML, a picture that
-// records its opening (see track). The error is a *mail.RefusedError if the sender is invalid or the HTML cannot be tracked.
+// records its opening (see track). The error is a *mail.RefusedError if the sender is invalid or the HTML cannot be
+// tracked.
 func (c *Composer) Compose(s domain.Simulation, now time.Time) (mail.Message, error) {
 	page := c.public + "/t/" + c.tokens.Token(s.Result)
 	values := placeholders(s, page, now)
@@ -113,14 +114,14 @@ func footer(page, words string) string {
 	return link + fmt.Sprintf("<img src=\"%s\" width=\"1\" height=\"1\" alt=\"\">\n", html.EscapeString(pictureURL(page)))
 }
 
-// sender returns the sender of a mail, with the placeholders in its name replaced.
+// sender returns the sender of an email, with the placeholders in its name replaced.
 func sender(t domain.Template, values map[string]string) (netmail.Address, error) {
 	from, err := t.Sender()
 	from.Name = expand(from.Name, values, mail.OneLine)
 	return from, err
 }
 
-// placeholders returns the values of Placeholders for a mail with the URL of its page, sent at now.
+// placeholders returns the values of Placeholders for an email with the URL of its page, sent at now.
 func placeholders(s domain.Simulation, page string, now time.Time) map[string]string {
 	now = now.UTC()
 	return map[string]string{
@@ -144,7 +145,7 @@ func expand(text string, values map[string]string, escape func(string) string) s
 	})
 }
 
-// Simulations writes the simulated mails.
+// Simulations writes the simulated emails.
 type Simulations struct {
 	db       *db.DB
 	composer *Composer
@@ -153,7 +154,7 @@ type Simulations struct {
 // NewSimulations returns a Simulations that reads from a database.
 func NewSimulations(d *db.DB, composer *Composer) *Simulations { return &Simulations{d, composer} }
 
-// Write returns the simulated mail of a lease or, if it is not to be sent any more, a draft with only the reason.
+// Write returns the simulated email of a lease or, if it is not to be sent any more, a draft with only the reason.
 func (w *Simulations) Write(ctx context.Context, l outbox.Lease) (mail.Draft, error) {
 	s, err := w.db.Simulation(ctx, l.ResultID())
 	if err != nil || s.Unwanted != "" {

@@ -28,8 +28,8 @@ const (
 	pageTimeout = 5 * time.Second
 )
 
-// Pages serves the links of simulated mails. Requests need no API key, and no rate limit applies to them, because the
-// readers of mails are not API callers.
+// Pages serves the links of simulated emails. Requests need no API key, and no rate limit applies to them, because the
+// readers of emails are not API callers.
 type Pages struct {
 	db       *db.DB
 	tokens   Tokens
@@ -74,7 +74,7 @@ func (p *Pages) Mount(engine *gin.Engine) {
 var pixel = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\x00\x00\x00!\xf9\x04\x01\x00\x00\x00\x00" +
 	",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
 
-// open records the opening of a mail and answers with the pixel.
+// open records the opening of an email and answers with the pixel.
 func (p *Pages) open(c *gin.Context) {
 	if _, ok := p.handleStep(c, domain.MailOpened); ok {
 		setPrivateHeaders(c)
@@ -93,7 +93,7 @@ func (p *Pages) follow(c *gin.Context) {
 	}
 }
 
-// submit records that the form was sent, or a click if the mail's page has no form, and shows the lesson. The input is
+// submit records that the form was sent, or a click if the email's page has no form, and shows the lesson. The input is
 // not read: the form's fields have no names, so browsers do not send them.
 func (p *Pages) submit(c *gin.Context) {
 	if s, ok := p.handleStep(c, domain.MailCredentialsSubmitted); ok {
@@ -104,16 +104,16 @@ func (p *Pages) submit(c *gin.Context) {
 // noStep is the kind of a request that records nothing.
 const noStep domain.ResultEventKind = ""
 
-// offerReport shows a page with a button that reports the email. It records nothing, because mail scanners follow links,
-// but do not press buttons.
+// offerReport shows a page with a button that reports the email. It records nothing, because mail scanners follow
+// links, but do not press buttons.
 func (p *Pages) offerReport(c *gin.Context) {
 	if s, ok := p.handleStep(c, noStep); ok {
 		p.write(c, http.StatusOK, "report", s)
 	}
 }
 
-// report records that the reader reported the email. If the request counts as a scanner's, so that nothing is recorded, it
-// shows the page with the button again. It needs no token against forged requests: the URL is the secret.
+// report records that the reader reported the email. If the request counts as a scanner's, so that nothing is recorded,
+// it shows the page with the button again. It needs no token against forged requests: the URL is the secret.
 func (p *Pages) report(c *gin.Context) {
 	at := p.db.Now()
 	if s, ok := p.handleStep(c, domain.MailReported); ok {
@@ -192,9 +192,9 @@ func (p *Pages) enter(ctx context.Context, link domain.ResultID, address string)
 	return func() { p.slots.Release(1); leaveAddress(); leaveLink() }, nil
 }
 
-// recordStep returns the simulation of a step, and records the step unless it is noStep. A submission is only a click if the template has
-// no form. A step with a mail that is not marked as sent is recorded as a scanner's, if the mail is being delivered, or
-// else not at all.
+// recordStep returns the simulation of a step, and records the step unless it is noStep. A submission is only a click
+// if the template has no form. A step with an email that is not marked as sent is recorded as a scanner's, if the email
+// is being delivered; otherwise not at all.
 func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.Simulation, error) {
 	s, err := p.db.Simulation(ctx, step.Result)
 	if err != nil || step.Kind == noStep {
@@ -208,7 +208,7 @@ func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.
 		if err != nil || recorded {
 			return s, err
 		}
-		// The mail may have been marked as sent since the first read.
+		// The email may have been marked as sent since the first read.
 		if s, err = p.db.Simulation(ctx, step.Result); err != nil || s.SentAt == nil {
 			return s, err
 		}
@@ -216,8 +216,8 @@ func (p *Pages) recordStep(ctx context.Context, step domain.ResultStep) (domain.
 	return s, p.recordSentStep(ctx, s, step)
 }
 
-// recordScan records a step with a mail that is still being delivered. Such a step is a scanner's: the mail server may
-// follow the links before it accepts the mail. It returns false, and records nothing, if the mail is not being
+// recordScan records a step with an email that is still being delivered. Such a step is a scanner's: the mail server
+// may follow the links before it accepts the email. It returns false, and records nothing, if the email is not being
 // delivered, or the step is neither an opening nor a click.
 func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, error) {
 	if step.Kind != domain.MailOpened && step.Kind != domain.MailClicked {
@@ -230,10 +230,10 @@ func (p *Pages) recordScan(ctx context.Context, step domain.ResultStep) (bool, e
 	return outbox.NoteScan(ctx, p.db, step.Result, reason)
 }
 
-// recordSentStep records a step with a sent mail. A step too soon after the sending is automated. AdvanceResults
+// recordSentStep records a step with a sent email. A step too soon after the sending is automated. AdvanceResults
 // records no automated submission or report, because scanners make neither.
 func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step domain.ResultStep) error {
-	if step.At.Before(*s.SentAt) { // clocks differ, or the mail was marked after the step
+	if step.At.Before(*s.SentAt) { // clocks differ, or the email was marked after the step
 		step.At = *s.SentAt
 	}
 	if step.Automated == "" && domain.TooSoon(*s.SentAt, step.At) {
@@ -242,8 +242,9 @@ func (p *Pages) recordSentStep(ctx context.Context, s domain.Simulation, step do
 	return p.db.AdvanceResults(ctx, []domain.ResultStep{step})
 }
 
-// purposeHeaders are the headers in which browsers and email programs announce that they load a page before anyone asked
-// for it. Sec-Purpose and Purpose: https://html.spec.whatwg.org/multipage/speculative-loading.html#sec-purpose-header and
+// purposeHeaders are the headers in which browsers and email programs announce that they load a page before anyone
+// asked for it. Sec-Purpose and Purpose:
+// https://html.spec.whatwg.org/multipage/speculative-loading.html#sec-purpose-header and
 // https://developer.mozilla.org/en-US/docs/Web/HTTP/Reference/Headers/Sec-Purpose. X-Purpose is Safari's ("preview").
 var purposeHeaders = []string{"Purpose", "Sec-Purpose", "X-Purpose"}
 

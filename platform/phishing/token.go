@@ -1,5 +1,5 @@
-// Package phishing writes simulated phishing mails from their templates (Simulations), and serves their links: Pages
-// records the steps of a mail's reader, such as a click, and explains the simulation.
+// Package phishing writes simulated phishing emails from their templates (Simulations), and serves their links: Pages
+// records the steps of an email's reader, such as a click, and explains the simulation.
 package phishing
 
 import (
@@ -7,8 +7,8 @@ import (
 	"partnerapi/platform/seal"
 )
 
-// Tokens creates and verifies the tokens in the links of simulated mails. A token is the result's id and 128 bits
-// of its HMAC. It is the same at every attempt of a mail and is not stored.
+// Tokens creates and verifies the tokens in the links of simulated emails. A token is the result's id and 128 bits
+// of its HMAC. It is the same at every attempt of an email and is not stored.
 type Tokens struct {
 	secret []byte
 	others func() [][]byte

@@ -8,7 +8,7 @@ import (
 )
 
 // chartsSideBySide returns how many charts at the start of blocks share a row: 2 if the first two blocks are charts and
-// neither has bars with long labels, else 1. The first block is a chart.
+// neither has bars with long labels, otherwise 1. The first block is a chart.
 func (l *layout) chartsSideBySide(blocks []Block) int {
 	const longLabel = 36
 	for _, b := range blocks[:min(len(blocks), 2)] {
@@ -129,7 +129,8 @@ func (c *Chart) numberAt(i int) string {
 	return c.number(c.Series[0].Values[i])
 }
 
-// number returns a value with the unit as text: without decimals if it is an integer (or rounds to one), else with one.
+// number returns a value with the unit as text: without decimals if it is an integer (or rounds to one), otherwise with
+// one.
 func (c *Chart) number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 { // an int holds it
 		return countText(int(v)) + c.Unit

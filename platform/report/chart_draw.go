@@ -72,7 +72,7 @@ func (l *layout) drawLegend(c *Chart, b box) {
 }
 
 // drawDonut draws the shares of a whole clockwise from the top, and writes their names beside the donut. Values that
-// are not above 0 are left out.
+// are not above 0 are omitted.
 func (l *layout) drawDonut(c *Chart, b box) {
 	const gap, nameHeight, hole = 8.0, 5.0, 0.58
 	radius := min(20, b.width/4, b.height/2)
@@ -165,7 +165,7 @@ func (p *plot) value(step int) float64 {
 	return p.lowest + (p.highest-p.lowest)*float64(step)/float64(p.steps)
 }
 
-// position returns the position of a value on the page: its x for horizontal bars, else its y.
+// position returns the position of a value on the page: its x for horizontal bars, otherwise its y.
 func (p *plot) position(value float64) float64 {
 	part := (value - p.lowest) / (p.highest - p.lowest)
 	if p.horizontal {
@@ -174,8 +174,8 @@ func (p *plot) position(value float64) float64 {
 	return p.area.y + (1-part)*p.area.height
 }
 
-// slot returns the begin and the size of a label's part of the label axis: along y for horizontal bars, else along x.
-// label is an index of labels; for len(labels), begin is the end of the axis.
+// slot returns the begin and the size of a label's part of the label axis: along y for horizontal bars, otherwise along
+// x. label is an index of labels; for len(labels), begin is the end of the axis.
 func (p *plot) slot(label int) (begin, size float64) {
 	begin, size = p.area.x, p.area.width
 	if p.horizontal {
@@ -299,8 +299,8 @@ func (p *plot) drawBars() {
 	}
 }
 
-// writeBarNumber writes the text of a bar's value at the bar's end, or at 0 if the value is negative. middle is the middle
-// of the bar along the label axis.
+// writeBarNumber writes the text of a bar's value at the bar's end, or at 0 if the value is negative. middle is the
+// middle of the bar along the label axis.
 func (p *plot) writeBarNumber(middle, value float64, text string) {
 	end := p.position(max(value, 0))
 	if p.horizontal {

@@ -30,8 +30,8 @@ var gradeColors = map[domain.Grade]color{
 	domain.GradeD: {0xFB, 0xE8, 0xDC}, domain.GradeF: {0xF6, 0xD9, 0xD6},
 }
 
-// accents are the colors of a brand in a report: bar is the brand's own accent color, and text the same or, if it is too
-// light to be read on white, ink.
+// accents are the colors of a brand in a report: bar is the brand's own accent color, and text the same or, if it is
+// too light to be read on white, ink.
 type accents struct{ bar, text color }
 
 // accentsOf returns the colors of a brand; those of the service if the brand has no accent color.
@@ -82,7 +82,7 @@ func (c *Chart) colors(a accents) []color {
 	return colors
 }
 
-// darker returns the color at 60 % of its brightness.
+// darker returns the color at 60% of its brightness.
 func (c color) darker() color {
 	for i := range c {
 		c[i] = uint8(int(c[i]) * 3 / 5)

@@ -167,8 +167,8 @@ func countFigure(label string, n int, note string, args ...any) Figure {
 }
 
 // rateFigure returns the figure of part as a percentage of whole. Its tone is Good at the limit good or better, Warning
-// at the limit fair or better, else Bad. Higher rates are better if good is greater than fair. of is the singular noun
-// of what is counted. If whole is 0, the figure has no value and no tone.
+// at the limit fair or better, otherwise Bad. Higher rates are better if good is greater than fair. of is the singular
+// noun of what is counted. If whole is 0, the figure has no value and no tone.
 func rateFigure(label string, part, whole int, good, fair float64, of string) Figure {
 	f := Figure{Label: label, Note: "no " + pluralOf(of)}
 	if whole == 0 {
@@ -204,7 +204,7 @@ func signedFigure(signed, asked int) Figure {
 	return rateFigure("Policies signed", signed, asked, 100, 90, "signature")
 }
 
-// badIfAny returns the figure with the tone Bad if n is above 0, else Good.
+// badIfAny returns the figure with the tone Bad if n is above 0, otherwise Good.
 func badIfAny(f Figure, n int) Figure {
 	if f.Tone = Good; n > 0 {
 		f.Tone = Bad
@@ -232,9 +232,9 @@ func donutChart(title string, labels []string, tones []Tone, numbers ...int) Blo
 	return chartOrNil(Chart{Kind: Donut, Title: title, Labels: labels, Series: []Series{{Values: values}}, Tones: tones})
 }
 
-// barChart returns a bar chart of the first rows of a list, at most 12. value returns a row's value as a number cell. It
-// returns nil if there are fewer than two rows, because one row has nothing to compare it with, or if all values are 0 or
-// missing.
+// barChart returns a bar chart of the first rows of a list, at most 12. value returns a row's value as a number cell.
+// It returns nil if there are fewer than two rows, because one row has nothing to compare it with, or if all values are
+// 0 or missing.
 func barChart[Row any](title, unit string, list []Row, label func(*Row) string, value func(*Row) any) Block {
 	const most = 12
 	if len(list) < 2 {
@@ -284,7 +284,7 @@ func lineChart[Row any](
 	return chartOrNil(c)
 }
 
-// fillMonths returns a row for each month: the row of that month in rows, which are in the order of months, or else a
+// fillMonths returns a row for each month: the row of that month in rows, which are in the order of months, otherwise a
 // zero row with the month. month returns a pointer to a row's month.
 func fillMonths[Row any](months []domain.Date, rows []Row, month func(*Row) *domain.Date) []Row {
 	all := make([]Row, len(months))
@@ -330,8 +330,8 @@ func ifAny(n int, sentence string, args ...any) string {
 	return english.Sprintf(sentence, args...)
 }
 
-// sectionAfter returns the section after those about the employees who need attention (see section). It begins a page of a
-// PDF if there are such employees.
+// sectionAfter returns the section after those about the employees who need attention (see section). It begins a page
+// of a PDF if there are such employees.
 func sectionAfter(employees int, heading string, list ...Block) Section {
 	s := section(heading, list...)
 	s.OnNewPage = employees > 0

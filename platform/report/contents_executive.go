@@ -50,7 +50,7 @@ func metTable(list []framework) Block {
 	}
 }
 
-// standingText returns a text that says what the client's average score is, or that there are no active employees.
+// standingText returns a text that says what the client's average score is, or that the client has no active employees.
 func standingText(t *db.Tenant) string {
 	if t.ActiveUsers == 0 {
 		return "There are no active employees."
@@ -83,8 +83,8 @@ func pluralOf(noun string) string {
 	return noun + "s"
 }
 
-// metFigure returns the figure of the number of met requirements. Its tone is Good if all are met, else Warning. If
-// there are no requirements, it has no value and no tone.
+// metFigure returns the figure of the number of met requirements. Its tone is Good if all are met, otherwise Warning.
+// If there are no requirements, it has no value and no tone.
 func metFigure(label string, met, total int) Figure {
 	if total == 0 {
 		return Figure{Label: label, Note: "no framework assigned"}

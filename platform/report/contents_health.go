@@ -33,7 +33,7 @@ func globalHealth(r *reading) []Section {
 }
 
 // healthText returns a text that counts the areas in which the client is better or worse than the average of others, and
-// says what that average is; or that there are too few others.
+// says what that average is; or that the others are too few.
 func healthText(own *domain.Health, others *reports.PeerHealth) Block {
 	if others.Clients < domain.LeastPeers {
 		return Text(fmt.Sprintf("There are too few other clients with active employees for an average: at least %d are needed.",

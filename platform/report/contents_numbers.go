@@ -32,7 +32,7 @@ type numbers struct {
 	darkWeb           domain.DarkWeb
 	frameworks        []framework
 	requirements, met int // of frameworks
-	asked, signed     int // signatures of policies that are asked for, and those that are valid
+	asked, signed     int // the signatures that policies require, and the valid ones
 }
 
 // readNumbers reads the counts of events in p; r.period is p meanwhile. It reads exposures only with Dark Web

@@ -65,7 +65,7 @@ func phishingOverview(r *reading) []Section {
 	}
 }
 
-// phishingPerformance returns the contents of a report of every active user's simulated mails.
+// phishingPerformance returns the contents of a report of every active user's simulated emails.
 func phishingPerformance(r *reading) []Section {
 	total, earlier := phishingTotal(read(r, reports.PhishedMonths.All)), phishingTotal(before(r, reports.PhishedMonths.All))
 	return []Section{
@@ -132,7 +132,7 @@ func clickFigures(n, earlier domain.PhishingCounts) Figures {
 	}
 }
 
-// phishingColumns are the columns of the counts of mails, and of their rates.
+// phishingColumns are the columns of the counts of emails, and of their rates.
 var phishingColumns = numberColumns("Sent", "Opened", "Clicked", "Reported", "Submitted", "Attachments", "Click rate",
 	"Report rate")
 

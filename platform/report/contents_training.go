@@ -196,7 +196,7 @@ func courseSum(courses []domain.CourseProgress) (n domain.CourseProgress) {
 	return n
 }
 
-// courseText returns a text that says how many assigned courses are completed and overdue, or that there are none.
+// courseText returns a text that says how many assigned courses are completed and overdue, or that none is assigned.
 func courseText(courses []domain.CourseProgress) Block {
 	n := courseSum(courses)
 	if n.Users == 0 {

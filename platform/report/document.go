@@ -15,7 +15,7 @@ type Document struct {
 	Title  string       // "Phishing performance"
 	Client string       // the client's name
 	Brand  domain.Brand // the client's, resolved
-	// Period is nil for a report about the moment at which it is made.
+	// Period is nil for a report about the moment at which it is generated.
 	Period *domain.ReportPeriod
 	// Before is the period that the changes of figures compare with; nil if there are none.
 	Before   *domain.ReportPeriod
@@ -66,8 +66,8 @@ type Percent float64
 // WholePercent is a percentage of fewer than 100 things, which is shown without decimals.
 type WholePercent float64
 
-// Word is a word of the report itself, not a text of the client. An XLSX file has it as programs read it; pages may word
-// it differently (onPage).
+// Word is a word of the report itself, not a text of the client. An XLSX file has it as programs read it; pages may
+// word it differently (onPage).
 type Word string
 
 // Tone says whether a figure is good or bad news.
@@ -105,7 +105,7 @@ type Chart struct {
 	Keys []any
 	// Series have a value for each label; a Donut has one series.
 	Series []Series
-	// Tones are the tones of a Donut's labels; nil for a color of its own for each label.
+	// Tones are the tones of a Donut's labels; nil for its own color for each label.
 	Tones []Tone
 	// Numbers are the texts of the values of a Bar chart with one series; nil to format the values.
 	Numbers []string

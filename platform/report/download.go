@@ -55,7 +55,7 @@ var refusals = map[int]string{
 	http.StatusServiceUnavailable: "This report cannot be read now: try again in a minute.",
 }
 
-// serve writes the file, or the requested range of it. It answers 403 for a link that was altered or has expired, 404
+// serve writes the file, or the requested range of it. It returns 403 for a link that was altered or has expired, 404
 // if there is no client, report or file (see find), and 503 if the database or the store fails or does not answer.
 func (d *Downloads) serve(c *gin.Context) {
 	c.Header("Cache-Control", "private, no-store")

@@ -138,7 +138,7 @@ func (t *typeface) width(r rune) float64 {
 type typefaces struct {
 	regular, bold *typeface
 	extra         *typeface // of WritePDF; nil for none
-	// lacking is true once clean left out or replaced a visible character that no font has.
+	// lacking is true once clean omitted or replaced a visible character that no font has.
 	lacking bool
 }
 
@@ -218,7 +218,7 @@ func (t *typefaces) substitute(r rune) rune {
 }
 
 // face returns the typeface for a character of a clean text: extra if the regular font does not have it and extra has,
-// bold if bold is true and the bold font has it, or else regular.
+// bold if bold is true and the bold font has it, otherwise regular.
 func (t *typefaces) face(r rune, bold bool) *typeface {
 	if t.extra != nil && t.regular.width(r) < 0 && t.extra.width(r) >= 0 {
 		return t.extra

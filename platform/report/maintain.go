@@ -24,7 +24,7 @@ const (
 	maintainBatch = 500
 )
 
-// Maintainer does the periodic maintenance of reports. It queues the monthly reports that clients get by mail, and
+// Maintainer does the periodic maintenance of reports. It queues the monthly reports that clients get by email, and
 // deletes expired reports: first the file and then the row, so that no file is left without a row.
 type Maintainer struct {
 	db    *db.DB

@@ -28,7 +28,7 @@ func openAzure(u *url.URL) (*azure, error) {
 	return &azure{client.ServiceClient().NewContainerClient(u.Host)}, nil
 }
 
-// azureClient returns a client for the account of AZURE_STORAGE_CONNECTION_STRING, or else of the store's URL or the
+// azureClient returns a client for the account of AZURE_STORAGE_CONNECTION_STRING, otherwise of the store's URL or the
 // other variables AZURE_STORAGE_…. Without a connection string, a key or a SAS token it uses the identity of this
 // machine or process.
 func azureClient(query url.Values) (*azblob.Client, error) {

@@ -96,11 +96,11 @@ func NewWorker(d *db.DB, store *Store, writer Writer, log *slog.Logger, observe 
 }
 
 // Run makes reports until ctx ends, and then finishes or requeues the reports in progress. It returns an error if this
-// takes too long: the reports that are left are made when their leases end.
+// takes too long: the reports that are left are generated when their leases end.
 func (w *Worker) Run(ctx context.Context) error { return w.queue.Run(ctx) }
 
 // claim leases up to free due reports. wait is the time until the next call, unless err is set: 0 if there were due
-// reports, pollEvery if no report waits, else the time until one is due, from pollAgain to pollEvery.
+// reports, pollEvery if no report waits, otherwise the time until one is due, from pollAgain to pollEvery.
 func (w *Worker) claim(ctx context.Context, free int) (leases []reports.ReportLease, wait time.Duration, err error) {
 	leases, err = reports.ClaimReports(ctx, w.db, free, leaseFor)
 	if err != nil || len(leases) > 0 {
@@ -113,7 +113,7 @@ func (w *Worker) claim(ctx context.Context, free int) (leases []reports.ReportLe
 	return nil, min(pollEvery, max(due.Sub(w.db.Now()), pollAgain)), nil
 }
 
-// try makes a leased report in a span of its own. It may continue for makeAfterStop after ctx ends.
+// try makes a leased report in its own span. It may continue for makeAfterStop after ctx ends.
 func (w *Worker) try(ctx context.Context, l reports.ReportLease) {
 	ctx, cancel := lease.Outlast(ctx, makeAfterStop)
 	defer cancel()
@@ -237,7 +237,7 @@ func (w *Worker) Process(ctx context.Context, l reports.ReportLease) (Outcome, e
 }
 
 // renderAndStore renders the file, uploads it and marks the report. It returns the report's status: ready, or failed if
-// the client was archived while the file was made.
+// the client was archived while the file was generated.
 func (w *Worker) renderAndStore(
 	ctx context.Context, t *db.Tenant, r domain.Report, l reports.ReportLease,
 ) (domain.ReportStatus, error) {

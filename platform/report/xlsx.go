@@ -122,7 +122,7 @@ func (b *workbook) beginSummary(d *Document) {
 }
 
 // writeSection writes a section, unless it is empty: its heading, texts and figures on the summary, and its charts and
-// tables on sheets of their own.
+// tables on their own sheets.
 func (b *workbook) writeSection(ctx context.Context, s *Section) {
 	if len(s.Blocks) == 0 {
 		return

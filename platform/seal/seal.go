@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	// ErrNoKey means that there is no key to seal or open with.
+	// ErrNoKey means that no key exists to seal or open with.
 	ErrNoKey = errors.New("there is no encryption key; create one with partnerapi encryption-key, and set it for serve, " +
 		"work and this command with --encryption-key or PARTNERAPI_ENCRYPTION_KEY")
 	// ErrOtherKey means that a value was sealed with another key.

@@ -1,6 +1,6 @@
 // Package site serves the pages for people: / and /docs, with the guides and the reference of every version (decisions
-// 12.2). All pages are rendered at the first request, and each is compressed once. Requests need no API key, and no rate limit applies to them. Pages load nothing from
-// other hosts.
+// 12.2). All pages are rendered at the first request, and each is compressed once. Requests need no API key, and no
+// rate limit applies to them. Pages load nothing from other hosts.
 package site
 
 import (
@@ -42,13 +42,14 @@ type Config struct {
 	Words map[string]string
 	// Documents has the addresses of the service.
 	*Documents
-	// Demo is true if the keys of the demonstration are valid; else no page shows them.
+	// Demo is true if the keys of the demonstration are valid; otherwise no page shows them.
 	Demo bool
-	// Brand returns the brand for a request: the same pointer until the brand changes. Nil is a function that returns none.
+	// Brand returns the brand for a request: the same pointer until the brand changes. Nil is a function that returns
+	// none.
 	Brand func() *Brand
 	// Notice may be zero.
 	Notice Notice
-	// Log gets errors in the pages' sources, for which all requests are answered with 500.
+	// Log gets errors in the pages' sources, for which all requests return 500.
 	Log *slog.Logger
 }
 
@@ -189,8 +190,8 @@ func LikelyPaths() (paths []string) {
 	return paths
 }
 
-// redirectTarget returns path without trailing slashes if that is a page, or else the new path of a page that moved, the
-// page that a likely path means, or notFoundPage.
+// redirectTarget returns path without trailing slashes if that is a page, otherwise the new path of a page that moved,
+// the page that a likely path means, or notFoundPage.
 func (s *Site) redirectTarget(path string, pages map[string]*content) string {
 	if trimmed := strings.TrimRight(path, "/"); pages[trimmed] != nil {
 		return trimmed
@@ -232,7 +233,7 @@ func setHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// build returns a builder with all pages and files. The page for operators is left out if there are no guides for them.
+// build returns a builder with all pages and files. The page for operators is omitted if there are no guides for them.
 func build(c Config) (*builder, error) {
 	b, err := newBuilder(c)
 	if err != nil {

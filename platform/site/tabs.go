@@ -44,8 +44,8 @@ func (t *tabs) Dump(source []byte, level int) { ast.DumpHelper(t, source, level,
 // Dump implements ast.Node.
 func (p *panel) Dump(source []byte, level int) { ast.DumpHelper(p, source, level, nil, nil) }
 
-// groupTabs groups consecutive programs, one per language, into tabs. Commands begin a group. A code block that is not a
-// program, such as output, goes into the tab of the program before it. If only the last program has one, it is the
+// groupTabs groups consecutive programs, one per language, into tabs. Commands begin a group. A code block that is not
+// a program, such as output, goes into the tab of the program before it. If only the last program has one, it is the
 // output of all and follows the tabs. Anything else ends the group.
 func groupTabs(doc ast.Node, source []byte) {
 	group := &tabs{number: 1}
@@ -59,7 +59,7 @@ func groupTabs(doc ast.Node, source []byte) {
 			}
 			group.panels = append(group.panels, &panel{language: language, blocks: []ast.Node{n}})
 		case isCode && len(group.panels) > 0 && group.panels[0].language == "sh" && len(group.panels) == 1:
-			group = group.insertInto(doc) // commands with an output of their own
+			group = group.insertInto(doc) // commands with their own output
 		case isCode && len(group.panels) > 0:
 			last := group.panels[len(group.panels)-1]
 			last.blocks = append(last.blocks, n)

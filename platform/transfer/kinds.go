@@ -19,7 +19,7 @@ type kind struct {
 	then          *kind
 	hasSecondPart func(record any) bool
 	// times multiplies the number of lines that are applied in one transaction. workers is the number of concurrent
-	// transactions, for lines of different objects. It is more than 1 only if the names of objects cannot clash.
+	// transactions, for lines of different objects. It is more than 1 only if the names of objects cannot conflict.
 	times, workers int
 }
 
@@ -48,8 +48,8 @@ func newKind(r records.Kind) *kind {
 	return &kind{Kind: r, rules: rule.Of(r.Type()), times: 1, workers: 1}
 }
 
-// newHistory returns a kind of which a user has many objects, such as sent mails. They have no names that could clash,
-// so two workers apply them. A transaction applies five times as many lines as for other kinds.
+// newHistory returns a kind of which a user has many objects, such as sent emails. They have no names that could
+// conflict, so two workers apply them. A transaction applies five times as many lines as for other kinds.
 func newHistory(r records.Kind) *kind {
 	return &kind{Kind: r, rules: rule.Of(r.Type()), times: 5, workers: 2}
 }

@@ -32,7 +32,7 @@ type Input struct {
 func Lines(r io.Reader) Input { return Input{func() source { return newLineReader(r) }} }
 
 // Table returns an Input of comma-separated values: one object of a kind in each row, below a row with the names of the
-// fields. The error says that there is no such kind.
+// fields. The error says that no such kind exists.
 //
 // Tables are read as spreadsheets write them. Columns may be separated by semicolons or tabs, and the text may be in
 // UTF-8, UTF-16 or Windows-1252, which includes Latin-1. Names of columns may be written in other cases, and with spaces
@@ -332,7 +332,7 @@ func listOf(cell string) []byte {
 	return append(list, ']')
 }
 
-// madeOf are the fields of which an id is made for an object without one, by kind: those of its owner, of which the first
+// madeOf are the fields from which an id is derived for an object without one, by kind: those of its owner, of which the first
 // that is given counts, and its name.
 var madeOf = map[string]struct {
 	owners []string

@@ -1,5 +1,5 @@
-// Package parity compares what version 1 and version 2 of the API return for everything that a key reaches, field by
-// field, as a caller sees both: over HTTP, without a database.
+// Package parity compares what version 1 and version 2 of the API return for everything that a key has access to, field
+// by field, as a caller sees both: over HTTP, without a database.
 //
 // Each query, a request of v1 or all pages of a list, is read on two sides. One side is v1. The other is v2, whose JSON
 // the route's own translator turns into v1's items, so the rules are those of the migration guide; or it is the v1 of
@@ -42,7 +42,7 @@ type Config struct {
 	Facade *v1compat.Facade
 	// Wait pauses between readings and for a key's budget; nil means domain.Pause.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Now returns the end of the 30 days of mails that are compared; nil means time.Now.
+	// Now returns the end of the 30 days of emails that are compared; nil means time.Now.
 	Now func() time.Time
 	// Waiting, if set, is called with a sentence before each wait for a key's budget.
 	Waiting func(text string)
@@ -69,7 +69,8 @@ type run struct {
 	done, total int
 }
 
-// Compare compares everything that the key reaches. If it returns an error, the report has what was compared before.
+// Compare compares everything that the key has access to. If it returns an error, the report has what was compared
+// before.
 func Compare(ctx context.Context, c Config) (*Report, error) {
 	return withRun(ctx, c, func(r *run) error { return r.compareAll(ctx) })
 }

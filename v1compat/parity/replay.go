@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Replay compares the answers of v1 to the requests of a file with those of v2, or of another service's v1 (OldURL).
+// Replay compares the responses of v1 to the requests of a file with those of v2, or of another service's v1 (OldURL).
 // The file is HAR, or has lines of [GET] /v1/path?query; all of it is read first. unreadable is called with the number
 // of each line, or entry of HAR, that cannot be read, and of each line with a request other than a read of v1. Such
 // requests in HAR are ignored. Replay returns an error if unreadable was called, or if no request succeeded.
@@ -146,7 +146,7 @@ func readHAR(from io.Reader, add func(n int, r request, reason string)) error {
 			continue
 		}
 		path := address.RequestURI()
-		if i := strings.Index(path, "/v1/"); i > 0 { // a proxy may serve the API below a path of its own
+		if i := strings.Index(path, "/v1/"); i > 0 { // a proxy may serve the API below its own path
 			path = path[i:]
 		}
 		found := request{method: entry.Request.Method, path: path}

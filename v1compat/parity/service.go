@@ -43,7 +43,7 @@ func get(path string) request { return request{method: http.MethodGet, path: pat
 
 func post(path, body string) request { return request{method: http.MethodPost, path: path, body: body} }
 
-// answer is the answer to a request.
+// answer is the response to a request.
 type answer struct {
 	request
 	from   *service // nil if it was never sent
@@ -77,8 +77,8 @@ func newService(base, key, variable string, c Config) (*service, error) {
 	}, err
 }
 
-// do sends a request, and again, up to maxTries times in all, if the answer is 429, 502, 503 or 504, or is lost. A 429
-// delays all requests to the service. If the service has never answered, a lost request is an error at once.
+// do sends a request, and again, up to maxTries times in all, if the response is 429, 502, 503 or 504, or is lost. A
+// 429 delays all requests to the service. If the service has never answered, a lost request is an error at once.
 func (s *service) do(ctx context.Context, r request) (answer, error) {
 	for try := 1; ; try++ {
 		if err := s.awaitBudget(ctx); err != nil {
@@ -123,8 +123,8 @@ func (s *service) send(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// noteBudget reads the key's budget off an answer. If it may not last for the requests in progress and one more,
-// requests wait for the next window. An answer without valid headers changes nothing.
+// noteBudget reads the key's budget off a response. If it may not last for the requests in progress and one more,
+// requests wait for the next window. A response without valid headers changes nothing.
 func (s *service) noteBudget(h http.Header) {
 	left, errLeft := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	end, errEnd := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
@@ -175,8 +175,8 @@ func (a answer) curl() string {
 	return b.String() + " " + quoted(a.from.base+a.path)
 }
 
-// release returns the release of v2 that the service serves, which its OpenAPI document names. Without that document, or
-// for a release that this program does not know, it returns the latest that it knows.
+// release returns the release of v2 that the service serves, which its OpenAPI document names. Without that document,
+// or for a release that this program does not know, it returns the latest that it knows.
 func (s *service) release(ctx context.Context) (op.Release, error) {
 	a, err := s.do(ctx, request{method: http.MethodGet, path: "/v2/openapi.json", noKey: true})
 	if err != nil {

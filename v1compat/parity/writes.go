@@ -74,7 +74,7 @@ func (t *trial) writeAll(ctx context.Context) error {
 	change := `{"preferred_language":"fr-ca","role":"finance","status":"inactive"}`
 
 	empty := expectation{"collections", "collection", `{"member_count":0}`}
-	// The fields of a write: method, path, bodies of v1 and of v2 if it differs, what is made, effects.
+	// The fields of a write: method, path, bodies of v1 and of v2 if it differs, created objects, effects.
 	add := write{"POST", members, `{"user_infima_id":":user_id"}`, `{"user_ids":[":user_id"]}`, "", []expectation{
 		{"collection-members", "user", email + "}"}, {"collections", "collection", `{"member_count":1}`},
 	}}

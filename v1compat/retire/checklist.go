@@ -58,7 +58,7 @@ type Unnotified struct {
 // CallerWindow is how long after a key's last call v1 cannot be ended without Force.
 const CallerWindow = 30 * 24 * time.Hour
 
-// maxCommands is the maximum number of partners for which a condition has a command of their own.
+// maxCommands is the maximum number of partners for which a condition has its own command.
 const maxCommands = 3
 
 // Checklist returns the conditions of v1's end at a time, which End requires and v1 status shows (decisions 11.6).

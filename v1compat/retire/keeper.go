@@ -66,7 +66,7 @@ func (k *Keeper) setState(reading int64, state *State) (before *State) {
 	return k.state.Swap(state)
 }
 
-// Watch follows the state: it listens, on a connection of its own, for changes by any process, and reads the state at
+// Watch follows the state: it listens, on its own connection, for changes by any process, and reads the state at
 // each change and every ten seconds. While the database cannot be reached the last state stays; a lost connection is
 // logged and retried. It returns when the context is done.
 func (k *Keeper) Watch(ctx context.Context, log *slog.Logger) {

@@ -31,7 +31,8 @@ const (
 	maxMailAgents     = 3  // of an operation, and of a key in its table
 )
 
-// MailCause returns the cause of mails about the announcement and its sunset. An address gets each mail once per cause.
+// MailCause returns the cause of emails about the announcement and its sunset. An address gets each email once per
+// cause.
 func (a Announcement) MailCause() string {
 	return FormatTime(a.Announced) + " " + FormatTime(a.Sunset)
 }
@@ -180,7 +181,7 @@ func (s *Store) LockAnnouncement(ctx context.Context, a Announcement) error {
 	})
 }
 
-// Mail is a mail about the end of v1, and its outcome.
+// Mail is an email about the end of v1, and its outcome.
 type Mail struct {
 	Kind      domain.MessageType
 	Partner   domain.PartnerID
@@ -191,7 +192,7 @@ type Mail struct {
 	SentAt, FailedAt *time.Time
 }
 
-// Mails returns the mails about the end of v1 to a partner, or to all if it is zero, the newest first.
+// Mails returns the emails about the end of v1 to a partner, or to all if it is zero, the newest first.
 func (s *Store) Mails(ctx context.Context, to domain.PartnerID) ([]Mail, error) {
 	return pg.All[Mail](ctx, s.db, "list emails about the end of v1", pg.SQL(`
 		SELECT m.kind, m.partner_id AS partner, p.name, m.recipient, m.created_at, m.sent_at, m.failed_at

@@ -23,7 +23,7 @@ type Announcement struct {
 	Announced, Sunset time.Time
 }
 
-// FormatTime formats a time in UTC: as a date if it is midnight, and else as RFC 3339.
+// FormatTime formats a time in UTC: as a date if it is midnight, otherwise as RFC 3339.
 func FormatTime(t time.Time) string {
 	if t = t.UTC(); domain.DateOf(t).Time().Equal(t) {
 		return t.Format(time.DateOnly)
@@ -96,8 +96,8 @@ type Refusal struct {
 	Cause usage.Cause
 }
 
-// Refused reports whether v1 refuses a request of the key, by its phase or else by a rehearsal, and why. write reports
-// whether the request writes.
+// Refused reports whether v1 refuses a request of the key, by its phase, otherwise by a rehearsal, and why. write
+// reports whether the request writes.
 func (s *State) Refused(key Key, write bool, now time.Time) (Refusal, bool) {
 	if refusal, refused := s.refusedByPhase(key, write, now); refused {
 		return refusal, true
@@ -269,7 +269,7 @@ type Window struct {
 // Ends returns the end of the last window.
 func (w Window) Ends() time.Time { return w.Start.Add(time.Duration(w.Count-1)*w.Every + w.For) }
 
-// Next returns the window that contains now or else the next one; ok is false when all are over.
+// Next returns the window that contains now, otherwise the next one; ok is false when all are over.
 func (w Window) Next(now time.Time) (from, to time.Time, ok bool) {
 	n := 0
 	if past := now.Sub(w.Start); past >= w.For && w.Every > 0 {

@@ -36,7 +36,7 @@ func (s *Store) Load(ctx context.Context) (state *State, err error) {
 const readAction = "read the retirement of v1"
 
 // load reads the state in the transaction of ctx. It leaves out settings and rehearsals that ended more than skew
-// before now: the others may still hold for a process whose clock is behind.
+// before now: the others may still are valid for a process whose clock is behind.
 func (s *Store) load(ctx context.Context, now time.Time) (*State, error) {
 	row, err := pg.One[struct {
 		AnnouncedAt, SunsetAt, EndedAt *time.Time

@@ -89,7 +89,7 @@ var (
 )
 
 // ListPhishingResultsInput asks for a page of a client's results. With since or until they are in the order of sending,
-// or else with updated_since in that of the last change, and otherwise in that of creation.
+// , otherwise with updated_since in that of the last change, and otherwise in that of creation.
 type ListPhishingResultsInput struct {
 	Path  ClientPath
 	Query struct {

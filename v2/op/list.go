@@ -122,7 +122,7 @@ func bindPaged[In, Out, Row, Item any](
 }
 
 // fixHorizon fixes the horizon of the window of a list, if callers are shown it. With updated_since it does not: there
-// the read does so itself, after it has refreshed what is stale. A feed, too, has a horizon of its own.
+// the read does so itself, after it has refreshed what is stale. A feed, too, has its own horizon.
 func (o *Op[In, Out]) fixHorizon(ctx context.Context, s *Set, in *In, w *domain.Window) (fixed bool, err error) {
 	v := reflect.ValueOf(in).Elem()
 	if _, list := v.FieldByIndex(o.paging).Interface().(Paging); !list || s.FixHorizon == nil || !shows(ctx, asOfSince) {

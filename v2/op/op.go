@@ -1,5 +1,5 @@
 // Package op declares the operations of the service. Declare declares an operation once; documents, clients and lists
-// of tools are made from that declaration. Bind binds it, in a Set, to the function that does the work; routes are made
+// of tools are built from that declaration. Bind binds it, in a Set, to the function that does the work; routes are built
 // from the Set. Only Call, Run and RunPrepared run that function, and they check the caller's scope and validate the
 // input first. The package does not depend on HTTP servers. A surface is a protocol that calls operations, such as the
 // routes of v2, those of v1 or MCP.
@@ -47,7 +47,7 @@ type Meta struct {
 	// those that every operation shares (see Codes).
 	Fails []domain.Code
 	// ReachesOut says that a call reaches beyond the service, at once or later: it
-	// sends mail, calls an address that callers choose, or reads a directory.
+	// sends email, calls an address that callers choose, or reads a directory.
 	ReachesOut bool
 	// Secret says that the output holds a secret: a surface that stores the output encrypts it.
 	Secret bool
@@ -56,7 +56,7 @@ type Meta struct {
 	Columns []string
 }
 
-// Resource returns the operation's tag, or else the part of its ID before the first dot.
+// Resource returns the operation's tag, otherwise the part of its ID before the first dot.
 func (m *Meta) Resource() string {
 	if m.Tag != "" {
 		return m.Tag
@@ -160,7 +160,7 @@ func (o *Op[In, Out]) check() error {
 	if _, ok := any(new(Out)).(OfClient); m.PerClient > 0 && !ok {
 		return fmt.Errorf("it has a budget per client but its output names no client")
 	}
-	V2_0.viewOf(reflect.TypeFor[Out]()) // panics where a field cannot be left out
+	V2_0.viewOf(reflect.TypeFor[Out]()) // panics where a field cannot be omitted
 	if name := o.input.requiredSince(); name != "" {
 		return fmt.Errorf("it requires %s, which earlier releases do not know", name)
 	}

@@ -97,8 +97,8 @@ func (f WorkFlags) Learning() (*url.URL, error) {
 const MinConnections = 5
 
 // ConnectionsNeeded returns the maximum number of connections of a process to the server: its pool, the reserved ones
-// and its listeners. A process without background work has two listeners less, those for mail and reports. The pool is
-// left out behind a pooler, which has connections of its own.
+// and its listeners. A process without background work has two listeners less, those for email and reports. The pool is
+// omitted behind a pooler, which has its own connections.
 func (f WorkFlags) ConnectionsNeeded(working, pooled bool) int {
 	n := f.Connections + pg.ReservedConns + pg.Listeners
 	if pooled {

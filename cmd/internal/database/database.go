@@ -76,8 +76,8 @@ type ServeOptions struct {
 // slowStatement is the duration from which statements are logged.
 const slowStatement = time.Second
 
-// OpenForServe opens the database of a long-running process, and returns a function that closes it. Without Migrate, tables
-// of another version are an error.
+// OpenForServe opens the database of a long-running process, and returns a function that closes it. Without Migrate,
+// tables of another version are an error.
 func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOptions) (*db.DB, func() error, error) {
 	if !serveOptions.Migrate {
 		if err := f.CheckExists(); err != nil {
@@ -132,9 +132,9 @@ func (f Flags) CheckExists() error {
 // EmbeddedDir returns the folder of the embedded database.
 func (f Flags) EmbeddedDir() string { return filepath.Join(f.DataDir, "postgres") }
 
-// Connect opens the database without checking its tables, and returns a function that closes it. It creates the embedded
-// database if that does not exist. serveOptions are nil for a command; else an embedded server is restarted whenever it
-// ends.
+// Connect opens the database without checking its tables, and returns a function that closes it. It creates the
+// embedded database if that does not exist. serveOptions are nil for a command; otherwise an embedded server is
+// restarted whenever it ends.
 func (f Flags) Connect(
 	ctx context.Context, progress io.Writer, serveOptions *ServeOptions,
 ) (*db.DB, func() error, error) {
@@ -284,8 +284,8 @@ func (f Flags) embeddedConfig(progress io.Writer) embedded.Config {
 	return embedded.Config{Dir: f.EmbeddedDir(), BinDir: f.PostgresBin, Log: progress}
 }
 
-// supervise restarts the server whenever it ends, until the returned function is called, which also stops the server. The
-// end of ctx does not end it, as requests are finished afterwards.
+// supervise restarts the server whenever it ends, until the returned function is called, which also stops the server.
+// The end of ctx does not end it, as requests are finished afterwards.
 func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog.Logger) (stop func() error) {
 	superviseCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -300,8 +300,8 @@ func (f Flags) supervise(ctx context.Context, server *embedded.Server, log *slog
 	}
 }
 
-// MigrateAll migrates the tables of the service and of others, and loads the built-in templates. It returns the names of
-// the migrations that it applied. If none is missing, it needs no right to change tables.
+// MigrateAll migrates the tables of the service and of others, and loads the built-in templates. It returns the names
+// of the migrations that it applied. If none is missing, it needs no right to change tables.
 func MigrateAll(ctx context.Context, d *db.DB, others []doctor.Tables) (applied []string, err error) {
 	state, err := doctor.ReadTables(ctx, d, others...)
 	if err := cmp.Or(err, state.Newer); err != nil {

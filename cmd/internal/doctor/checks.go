@@ -84,8 +84,8 @@ func (e *examination) checkMail(ctx context.Context) finding {
 	return pass("the mail server accepts emails (%s); nothing was sent", how)
 }
 
-// checkPublicURL checks that callers and readers of mail can reach the public address, by default that of --listen, and
-// that it is encrypted. One that only this machine can reach is a failure if mail is sent, and a warning if serve
+// checkPublicURL checks that callers and readers of email can reach the public address, by default that of --listen,
+// and that it is encrypted. One that only this machine can reach is a failure if email is sent, and a warning if serve
 // listens on other addresses too.
 func (e *examination) checkPublicURL(context.Context) finding {
 	const remedy = "set --public-url to the https URL that callers and email recipients use"
@@ -134,7 +134,7 @@ func (e *examination) checkProxies(context.Context) finding {
 }
 
 // checkDataDir checks that this user can write to the data directory, that others can neither write to it nor read its
-// mails and reports, and that the disk has free space. It warns if the directory does not exist.
+// emails and reports, and that the disk has free space. It warns if the directory does not exist.
 func (e *examination) checkDataDir(ctx context.Context) finding {
 	const remedy = "allow this user to write to it, or set --data-dir to another folder"
 	return withinContext(ctx, remedy, func() finding {
@@ -273,7 +273,7 @@ var kubernetesVariable = regexp.MustCompile(
 
 // unknownVariables returns, sorted, the names of settings NAME=value that begin like this program's variables, whatever
 // their case and punctuation, but that are not known. Each is followed by a similar known name, if there is one.
-// Variables that Kubernetes sets are left out.
+// Variables that Kubernetes sets are omitted.
 func unknownVariables(settings []string, known map[string]bool) (unknown []string) {
 	names := slices.Sorted(maps.Keys(known))
 	for _, setting := range settings {

@@ -29,8 +29,8 @@ const (
 	clockFail = time.Minute
 )
 
-// checkDatabase connects to the database, also for the later checks, and checks the server. It creates no database: if the
-// embedded one does not exist it warns, or fails if PostgreSQL's programs are missing.
+// checkDatabase connects to the database, also for the later checks, and checks the server. It creates no database: if
+// the embedded one does not exist it warns, or fails if PostgreSQL's programs are missing.
 func (e *examination) checkDatabase(ctx context.Context) finding {
 	const remedy = "start the server, or correct --database-url, its user or its password"
 	if e.DatabaseURL == "" {
@@ -89,8 +89,8 @@ func (e *examination) connect(ctx context.Context) (d *db.DB, shut func() error,
 	return flags.ConnectVia(ctx, e.pooled, e.env.Err, nil) // nil: for a command
 }
 
-// checkPooler fails if serve refuses the pooler, and warns if queries through it are compiled (jit), which sessions behind
-// a pooler cannot switch off. For an embedded database its finding has no status.
+// checkPooler fails if serve refuses the pooler, and warns if queries through it are compiled (jit), which sessions
+// behind a pooler cannot switch off. For an embedded database its finding has no status.
 func (e *examination) checkPooler(ctx context.Context) finding {
 	switch {
 	case e.poolerFault != nil:
@@ -111,8 +111,8 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 	return pass("a pooler responds; prepared statements: %t (--pooler-prepares)", e.Prepares)
 }
 
-// checkReplica checks that the standby can be read, and warns if the primary may cut long reads off. Without a standby its
-// finding has no status.
+// checkReplica checks that the standby can be read, and warns if the primary may cut long reads off. Without a standby
+// its finding has no status.
 func (e *examination) checkReplica(ctx context.Context) finding {
 	if e.ReplicaURL == "" {
 		return finding{}
@@ -163,8 +163,8 @@ func assessTimeouts(s doctor.Settings) finding {
 	return pass("none: the database cancels no statements")
 }
 
-// checkMigrations checks that the tables are at the version that this program needs, and then sets e.migrated. It warns if
-// some are older and serve can migrate them, and else fails.
+// checkMigrations checks that the tables are at the version that this program needs, and then sets e.migrated. It warns
+// if some are older and serve can migrate them, otherwise fails.
 func (e *examination) checkMigrations(ctx context.Context) finding {
 	state, err := doctor.ReadTables(ctx, e.db, e.env.Tables...)
 	switch {
@@ -227,8 +227,9 @@ func assessDay(s db.ClockState) finding {
 			"everything else that only the clock triggers are held back", today, s.LastRefresh)
 }
 
-// checkCell checks that --cell and --cell-count match the cell in the database, or can be stored in it. It warns of keys
-// whose text names another cell, which the router must route here one by one. For a single cell its finding has no status.
+// checkCell checks that --cell and --cell-count match the cell in the database, or can be stored in it. It warns of
+// keys whose text names another cell, which the router must route here one by one. For a single cell its finding has no
+// status.
 func (e *examination) checkCell(ctx context.Context) finding {
 	const remedy = "use the --cell and --cell-count of the first start, or an empty database"
 	wanted, err := e.ParseCell()
@@ -283,8 +284,8 @@ func assessMoves(all []move.Status) finding {
 	return finding{}
 }
 
-// checkEncryption checks that the key decrypts the stored secrets, and warns if there is neither a key nor a secret. Unlike
-// serve, it creates no key and no check value.
+// checkEncryption checks that the key decrypts the stored secrets, and warns if there is neither a key nor a secret.
+// Unlike serve, it creates no key and no check value.
 func (e *examination) checkEncryption(ctx context.Context) finding {
 	const remedy = "set --encryption-key to the key of the stored secrets; during a rotation, to NEW,OLD"
 	hasSecrets, err := e.db.AnySealed(ctx, db.SealedColumns)

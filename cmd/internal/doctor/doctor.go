@@ -68,8 +68,8 @@ func warn(remedy, format string, args ...any) finding {
 	return finding{Status: warned, Remedy: remedy, Found: fmt.Sprintf(format, args...)}
 }
 
-// fail returns a failure with its remedy. If err is that of a missing right, it says so instead: the check role prints the
-// grants.
+// fail returns a failure with its remedy. If err is that of a missing right, it says so instead: the check role prints
+// the grants.
 func fail(remedy string, err error) finding {
 	if pg.Denied(err) {
 		fault, grant := doctor.Denial(err, "")
@@ -251,7 +251,7 @@ func (c Command) Run(ctx context.Context, s cli.Env, line *kong.Context, redis P
 	return nil
 }
 
-// runCheck runs a check if its requirement is met; else the finding has no status.
+// runCheck runs a check if its requirement is met; otherwise the finding has no status.
 func (e *examination) runCheck(ctx context.Context, c check) finding {
 	if c.needs >= needsDatabase && e.db == nil || c.needs == needsTables && !e.migrated {
 		return finding{}

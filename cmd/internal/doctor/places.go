@@ -45,7 +45,7 @@ func (e *examination) checkListen(ctx context.Context) finding {
 func isServing(ctx context.Context, listen string) bool {
 	answer, err := remote.CheckReady(ctx, cli.ListenURL(listen))
 	if err != nil {
-		return strings.Contains(err.Error(), ": not ready") // the text of its answer 503
+		return strings.Contains(err.Error(), ": not ready") // the text of its response 503
 	}
 	return strings.HasPrefix(string(answer), "ready")
 }
@@ -65,7 +65,8 @@ func (e *examination) checkMetrics(context.Context) finding {
 	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
 }
 
-// assessMetrics warns if metrics are served at every address of this machine, and fails if they are at a public address.
+// assessMetrics warns if metrics are served at every address of this machine, and fails if they are at a public
+// address.
 func assessMetrics(listen string) finding {
 	const remedy = "set --metrics-listen to a loopback or private address, or block access to its port"
 	host, _, err := net.SplitHostPort(listen)
@@ -103,7 +104,7 @@ type fileRule struct {
 	forbidden    fs.FileMode
 }
 
-// assessModes reports the places that others than the owner can access: it fails if everybody can access one, and else
+// assessModes reports the places that others than the owner can access: it fails if everyone can access one, otherwise
 // warns if its group can. It skips places that do not exist, and count is the number of the others. It fails if a place
 // cannot be examined.
 func assessModes(remedy string, places ...fileRule) (found finding, count int) {

@@ -65,7 +65,7 @@ type Host struct {
 	Log       *slog.Logger
 	// Notify sets the notice that the pages for people show.
 	Notify func(site.Notice)
-	// Beside runs work, which lasts until ctx ends, in a goroutine of its own. action names the work in the log.
+	// Beside runs work, which lasts until ctx ends, in its own goroutine. action names the work in the log.
 	Beside func(ctx context.Context, action string, work func(context.Context))
 	// AtEnd adds a function that is called after the last request, with a context that has a timeout.
 	AtEnd func(func(context.Context))

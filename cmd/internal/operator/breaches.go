@@ -24,7 +24,7 @@ type importBreachesCmd struct {
 	File string `arg:"" type:"existingfile" help:"JSON list of breaches, as returned by the breaches operation of Have I Been Pwned."`
 }
 
-// breachCredit is the attribution that the data's licence requires.
+// breachCredit is the attribution that the data's license requires.
 const breachCredit = "breach data: Have I Been Pwned (https://haveibeenpwned.com), CC BY 4.0"
 
 // Run imports the valid breaches. Invalid entries are reported, and the command then fails at its end.
@@ -60,8 +60,8 @@ type breachEntry struct {
 
 func (e breachEntry) name() string { return e.Name }
 
-// breachFile is the content of a file: the breaches to import, in the order of the file, the numbers of entries that are
-// left out, and the faults of the invalid ones (decisions 7.8).
+// breachFile is the content of a file: the breaches to import, in the order of the file, the numbers of entries that
+// are omitted, and the faults of the invalid ones (decisions 7.8).
 type breachFile struct {
 	breaches            []domain.Breach
 	fabricated, retired int

@@ -79,7 +79,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	reseal := func(c db.SealedColumn, id string, sealed []byte) ([]byte, error) {
 		return keys.Reseal(sealed, seal.Context(c.Kind, id))
 	}
-	// The audit entry comes first, as each batch of secrets is a transaction of its own.
+	// The audit entry comes first, as each batch of secrets is its own transaction.
 	if err := d.Audit(ctx, database.AsCommand(domain.AuditEntry{Operation: "encryption-key rotate"})); err != nil {
 		return err
 	}

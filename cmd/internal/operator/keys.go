@@ -1,5 +1,5 @@
 // Package operator has the commands by which an operator works on the database: for partners and keys, the audit trail,
-// mail, webhooks, directories and catalogues, and to import, export, move and migrate its contents.
+// email, webhooks, directories and catalogues, and to import, export, move and migrate its contents.
 package operator
 
 import (
@@ -164,8 +164,8 @@ func (c createKeyCmd) parseClients(ctx context.Context, d *db.DB, partner domain
 // maxNetworks bounds the networks of a key, as each request is matched against them.
 const maxNetworks = 100
 
-// parseNetworks parses networks, and addresses as networks of one address. It drops repeated ones. More than maxNetworks
-// are an error, as are zones and IPv4 addresses in IPv6.
+// parseNetworks parses networks, and addresses as networks of one address. It drops repeated ones. More than
+// maxNetworks are an error, as are zones and IPv4 addresses in IPv6.
 func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	if len(texts) > maxNetworks {
 		return nil, fmt.Errorf("%d networks are more than the maximum of %d", len(texts), maxNetworks)
@@ -278,7 +278,7 @@ func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// explainNoKey returns an error for operators if err is NotFound, the error of a missing or revoked key; else err.
+// explainNoKey returns an error for operators if err is NotFound, the error of a missing or revoked key; otherwise err.
 func explainNoKey(err error, prefix string) error {
 	if domain.IsCode(err, domain.NotFound) {
 		return fmt.Errorf("there is no active key with the prefix %q; keys list shows all keys", prefix)

@@ -20,7 +20,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Mail is the command mail, for failed mails and for the mails that a client's users get.
+// Mail is the command mail, for failed emails and for the emails that a client's users get.
 type Mail struct {
 	Failed    failedMailCmd   `cmd:"" help:"List the emails that failed permanently, and why." example:"mail failed --since 36h"`
 	Retry     retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
@@ -37,7 +37,7 @@ type failedMailCmd struct {
 	JSON  bool      `name:"json" env:"-" help:"Print JSON, an array of emails."`
 }
 
-// mailLine is a failed mail as the command prints it in JSON.
+// mailLine is a failed email as the command prints it in JSON.
 type mailLine struct {
 	ID       string             `json:"id"`
 	Type     domain.MessageType `json:"type"`
@@ -55,7 +55,7 @@ func (c failedMailCmd) Validate() error {
 	return nil
 }
 
-// Run lists mails that failed for good: requested by operations, simulated, or to partners.
+// Run lists emails that failed for good: requested by operations, simulated, or to partners.
 func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		mails, err := outbox.FailedMails(ctx, d, c.Since.Time, c.Limit)
@@ -83,7 +83,7 @@ func (retryMailCmd) Help() string {
 	return `An email that was requested more than three days ago is attempted once. An email that is no longer wanted, such as one to an inactive user, fails again.`
 }
 
-// Validate requires either valid ids of mails or --all, not both. --since requires --all.
+// Validate requires either valid ids of emails or --all, not both. --since requires --all.
 func (c retryMailCmd) Validate() error {
 	switch {
 	case c.All == (len(c.IDs) > 0):
@@ -99,10 +99,10 @@ func (c retryMailCmd) Validate() error {
 	return nil
 }
 
-// retryBatch is the number of mails requeued per transaction.
+// retryBatch is the number of emails requeued per transaction.
 const retryBatch = 500
 
-// Run requeues failed mails, a batch per transaction. It fails if no mail was requeued.
+// Run requeues failed emails, a batch per transaction. It fails if no email was requeued.
 func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		entry := domain.AuditEntry{Operation: "mail retry"}
@@ -129,7 +129,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// switchMailCmd is both mail enable and mail disable, for a kind of mail that the service sends on its own.
+// switchMailCmd is both mail enable and mail disable, for a kind of email that the service sends on its own.
 type switchMailCmd struct {
 	database.Flags
 	Client string             `arg:"" help:"The client: its ID, UUID or name. For a kind of email to partners, the partner: its ID, UUID or name."`
@@ -149,7 +149,7 @@ func (switchMailCmd) Help() string {
 report-link is the link "Report this message" in simulated emails. It shows users that an email is a simulation, so it is off for new clients. It is on for clients that existed before version 1.1. Without it, users report simulations with the button of their email program (signal email_reported).`
 }
 
-// Run switches a kind of mail on or off for a client. If partners get that kind, c.Client names a partner.
+// Run switches a kind of email on or off for a client. If partners get that kind, c.Client names a partner.
 func (c switchMailCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) error {
 	command, on := line.Selected().Path(), line.Selected().Name == "enable"
 	if slices.Contains(domain.PartnerMails, c.Kind) {
@@ -209,7 +209,7 @@ func (c mailSwitchesCmd) Validate() error {
 	return nil
 }
 
-// Run lists the kinds of mail that a client's users, or a partner's admins, get.
+// Run lists the kinds of email that a client's users, or a partner's admins, get.
 func (c mailSwitchesCmd) Run(ctx context.Context, s cli.Env) error {
 	if c.Partner == "" {
 		return c.WithClient(ctx, s, c.Client, func(d *db.DB, client db.ClientName) error {

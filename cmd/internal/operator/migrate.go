@@ -63,7 +63,7 @@ func (m Migrate) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// list prints the migrations: all with --status, and else those that are missing.
+// list prints the migrations: all with --status, otherwise those that are missing.
 func (m Migrate) list(ctx context.Context, s cli.Env) error {
 	if err := m.CheckExists(); err != nil {
 		return err

@@ -64,7 +64,7 @@ func (c movePartnerCmd) Validate() error {
 	return c.CheckKey()
 }
 
-// with opens both databases and runs work for each partner. After a failure it goes on, unless ctx has ended.
+// with opens both databases and runs work for each partner. After a failure it continues, unless ctx has ended.
 func (f moveFlags) with(ctx context.Context, s cli.Env, work func(*move.Move) error) error {
 	return f.With(ctx, s, func(from *db.DB) error {
 		return database.Flags{DatabaseURL: f.To}.With(ctx, s, func(to *db.DB) error {
@@ -142,8 +142,8 @@ func (c movePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// auditMove writes the audit entry of the command, unless a move of the partner has begun and not ended: a command that is
-// repeated leaves one entry, and no entry can be written while the partner's writes are refused.
+// auditMove writes the audit entry of the command, unless a move of the partner has begun and not ended: a command that
+// is repeated leaves one entry, and no entry can be written while the partner's writes are refused.
 func auditMove(ctx context.Context, m *move.Move, command string) error {
 	all, err := move.List(ctx, m.From)
 	if err != nil {
@@ -207,8 +207,8 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, hasSecrets bool) er
 	return err
 }
 
-// checkTo compares the keys of the other cell with the check value that its processes stored. A missing check value is an
-// error only if the partner has secrets.
+// checkTo compares the keys of the other cell with the check value that its processes stored. A missing check value is
+// an error only if the partner has secrets.
 func (k moveKeys) checkTo(ctx context.Context, to *db.DB, hasSecrets bool) error {
 	if k.to == nil {
 		return nil // no keys in either cell: checkOwn returns an error if the partner has secrets
@@ -264,8 +264,8 @@ func copyReport(ctx context.Context, from, to *report.Store, r domain.Report) er
 	return errors.Join(to.Put(ctx, r, file), file.Close())
 }
 
-// printDryRun prints how many rows would be moved, and notes. It returns an error if something prevents the move, such as
-// storesErr.
+// printDryRun prints how many rows would be moved, and notes. It returns an error if something prevents the move, such
+// as storesErr.
 func (c movePartnerCmd) printDryRun(ctx context.Context, s cli.Env, m *move.Move, storesErr error) error {
 	sizes, err := m.Sizes(ctx)
 	if err != nil {

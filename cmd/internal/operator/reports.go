@@ -47,8 +47,8 @@ func (c makeReportCmd) Validate() error {
 	return nil
 }
 
-// Run renders the report, from the standby if there is one, and writes its file, which gets its name when it is complete.
-// A report on Dark Web Monitoring of a client without it is an error.
+// Run renders the report, from the standby if there is one, and writes its file, which gets its name when it is
+// complete. A report on Dark Web Monitoring of a client without it is an error.
 func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.With(ctx, s, func(d *db.DB) error {
 		r, err := c.newReport(d.Now())
@@ -88,8 +88,8 @@ func (c makeReportCmd) Run(ctx context.Context, s cli.Env) error {
 	})
 }
 
-// newReport returns the requested report, without its client. Without --start, the period is the default of the type, or
-// nil if the type has no period. An invalid period is an error that names the flag.
+// newReport returns the requested report, without its client. Without --start, the period is the default of the type,
+// or nil if the type has no period. An invalid period is an error that names the flag.
 func (c makeReportCmd) newReport(now time.Time) (domain.Report, error) {
 	r := domain.Report{
 		ID: db.NewID[domain.ReportKind](), Type: c.Type, Format: c.format(),
@@ -110,7 +110,7 @@ func (c makeReportCmd) newReport(now time.Time) (domain.Report, error) {
 	return r, nil
 }
 
-// format returns the format of the flag, or else of the file name.
+// format returns the format of the flag, otherwise of the file name.
 func (c makeReportCmd) format() domain.ReportFormat {
 	switch {
 	case c.Format != "":

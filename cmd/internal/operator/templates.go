@@ -24,7 +24,7 @@ import (
 	"partnerapi/platform/transfer"
 )
 
-// Templates is the command templates, for templates of simulated phishing mails.
+// Templates is the command templates, for templates of simulated phishing emails.
 type Templates struct {
 	Import importTemplatesCmd `cmd:"" help:"Import templates in the format of CISA or GoPhish." example:"templates import --language en --category invoices templates.json"`
 	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client receives." example:"templates enable 'Hillside Dental' invoices"`
@@ -175,8 +175,8 @@ const (
 	longestSubject = 500
 )
 
-// withDefaults returns the entry with what it lacks: the flags' sender and score, a text or an HTML made of the other one,
-// and the indicators that every simulated email has.
+// withDefaults returns the entry with what it lacks: the flags' sender and score, a text or an HTML made of the other
+// one, and the indicators that every simulated email has.
 func (c importTemplatesCmd) withDefaults(e templateEntry) templateEntry {
 	for _, from := range []string{e.EnvelopeSender, c.From} {
 		if strings.TrimSpace(e.FromAddress) == "" {
@@ -251,7 +251,7 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 // missing says, by the name of a part of a template, how a file without it is imported.
 var missing = map[string]string{"from_address": "; set it for templates without one with --from", "html": " or a text"}
 
-// shownIndicators returns the indicators that the mail shows, sorted. An unknown indicator is an error.
+// shownIndicators returns the indicators that the email shows, sorted. An unknown indicator is an error.
 func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
 	list := []domain.Indicator{}
 	for _, group := range e.Indicators {
@@ -260,7 +260,7 @@ func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
 			if !i.Known() {
 				return nil, fmt.Errorf("the indicator %q is unknown", name)
 			}
-			if strength > 0 { // the mail shows it
+			if strength > 0 { // the email shows it
 				list = append(list, i)
 			}
 		}
@@ -297,8 +297,8 @@ var knownPlaceholders = map[string]string{
 // fromPlaceholder is GoPhish's placeholder for the sender's name.
 const fromPlaceholder = ".From"
 
-// translatePlaceholders replaces the placeholders of CISA and GoPhish by the service's, and keeps the service's. from is
-// the sender's name. It adds other placeholders, and braces without an end, to unknown.
+// translatePlaceholders replaces the placeholders of CISA and GoPhish by the service's, and keeps the service's. from
+// is the sender's name. It adds other placeholders, and braces without an end, to unknown.
 func translatePlaceholders(text, from string, unknown map[string]bool) string {
 	if strings.Contains(braces.ReplaceAllString(text, ""), "{{") {
 		unknown["{{ without its }}"] = true

@@ -131,7 +131,8 @@ func (c setWebhookCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) e
 	})
 }
 
-// explainNotFound returns an error for operators if err is NotFound, the error of a missing subscription; else err.
+// explainNotFound returns an error for operators if err is NotFound, the error of a missing subscription; otherwise
+// err.
 func explainNotFound(err error, id domain.WebhookID) error {
 	if domain.IsCode(err, domain.NotFound) {
 		return fmt.Errorf("there is no webhook %s; webhooks list shows them", id)
@@ -198,7 +199,7 @@ func (e deliveryLine) row() []any {
 	}
 }
 
-// maxAnswerShown is the maximum number of characters of an answer in the table.
+// maxAnswerShown is the maximum number of characters of a response in the table.
 const maxAnswerShown = 60
 
 // answerOf formats the status and the shortened response of a try in one line; "no answer" if it has neither.

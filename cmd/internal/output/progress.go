@@ -40,8 +40,8 @@ func IsTerminal(to io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// OpenInput opens the standard input if name is -, or else a file. It also returns a display of the progress of reading,
-// whose bar has the label, and a function that closes the file.
+// OpenInput opens the standard input if name is -, otherwise a file. It also returns a display of the progress of
+// reading, whose bar has the label, and a function that closes the file.
 func OpenInput(s cli.Env, name, label string) (in io.Reader, progress *Progress, shut func() error, err error) {
 	if name == "-" { // its size is unknown: no bar
 		return s.In, &Progress{To: s.Err, Unit: "lines"}, func() error { return nil }, nil
@@ -62,7 +62,7 @@ func OpenInput(s cli.Env, name, label string) (in io.Reader, progress *Progress,
 	return file, progress, file.Close, nil
 }
 
-// ProgressEvery is the number of lines between two progress messages where there is no bar.
+// ProgressEvery is the number of lines between two progress messages if there is no bar.
 const ProgressEvery = 100_000
 
 // Progress shows the progress of an import: as a bar, or by a message every ProgressEvery lines.

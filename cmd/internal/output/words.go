@@ -9,7 +9,7 @@ import (
 	"partnerapi/domain"
 )
 
-// Plural formats a number, followed by the word one if it is 1 and else by the word many.
+// Plural formats a number, followed by the word one if it is 1, otherwise by the word many.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -29,8 +29,8 @@ func Grouped(n int64) string {
 	return sign + text
 }
 
-// Wrap breaks a text at spaces, so that no line is longer than width unless a word is. The first line begins in the column
-// indent, and the others are indented by it.
+// Wrap breaks a text at spaces, so that no line is longer than width unless a word is. The first line begins in the
+// column indent, and the others are indented by it.
 func Wrap(text string, width, indent int) string {
 	var out strings.Builder
 	column := indent
@@ -67,8 +67,8 @@ func FormatTime(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04Z")
 }
 
-// DidYouMean returns the end of an error about an unknown name: a question with the nearest name within MaxEdits, or else
-// with the first one that contains the unknown name. It is empty if there is no such name.
+// DidYouMean returns the end of an error about an unknown name: a question with the nearest name within MaxEdits,
+// otherwise with the first one that contains the unknown name. It is empty if there is no such name.
 func DidYouMean(name string, names []string) string {
 	key, byKey := domain.SortKey(name), make(map[string]string, len(names))
 	keys := make([]string, len(names))

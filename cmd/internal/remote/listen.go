@@ -126,8 +126,8 @@ func (c Listen) input() *api.ListEventsInput {
 	return in
 }
 
-// postAll posts the events of a page, and prints the answer to each. A failed post is printed, and is no error; the end
-// of ctx is one, as is an event that cannot be encoded.
+// postAll posts the events of a page, and prints the response to each. A failed post is printed, and is no error; the
+// end of ctx is one, as is an event that cannot be encoded.
 func (c Listen) postAll(ctx context.Context, s cli.Env, to *webhook.Endpoints, events []api.Event) error {
 	for _, event := range events {
 		body, err := json.Marshal(event)

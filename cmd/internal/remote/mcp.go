@@ -39,7 +39,7 @@ func (c MCP) Validate() error {
 }
 
 // Run relays messages between the standard streams and the service's MCP server, until the input ends and all calls
-// are answered.
+// have a response.
 func (c MCP) Run(ctx context.Context, s cli.Env) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -81,8 +81,8 @@ func (c MCP) query() string {
 	return "?" + q.Encode()
 }
 
-// probe sends a GET, which asks for a stream. The answer 405 shows that the server exists, that it has no such stream, and
-// that it accepts the key. Any other answer is an error.
+// probe sends a GET, which asks for a stream. The return 405 shows that the server exists, that it has no such stream,
+// and that it accepts the key. Any other answer is an error.
 func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string) error {
 	a, err := service.Send(ctx, client.Request{Method: http.MethodGet, Path: endpoint})
 	if err != nil {
@@ -108,7 +108,7 @@ type versionTransport struct {
 	refused atomic.Bool
 }
 
-// RoundTrip sends r with the negotiated version, unless r has a version or none was negotiated yet. The answer 401 sets
+// RoundTrip sends r with the negotiated version, unless r has a version or none was negotiated yet. The return 401 sets
 // refused.
 func (c *versionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
@@ -130,11 +130,11 @@ type bridge struct {
 	transport *versionTransport
 	log       io.Writer
 
-	pending sync.WaitGroup // calls without an answer
+	pending sync.WaitGroup // calls without a response
 	initial atomic.Value   // the jsonrpc.ID of the latest call initialize
 }
 
-// run relays messages until the input ends and all calls are answered, or until ctx ends. It fails if the connection to
+// run relays messages until the input ends and all calls have a response, or until ctx ends. It fails if the connection to
 // the server ends first.
 func (b *bridge) run(ctx context.Context) error {
 	ended := make(chan error, 1)
@@ -225,7 +225,7 @@ func (b *bridge) relayServer(ctx context.Context) error {
 	}
 }
 
-// answer writes an answer to the standard output; it drops one to a call that is not pending. From the answer to the
+// answer writes a response to the standard output; it drops one to a call that is not pending. From the response to the
 // call initialize it takes the protocol version for later requests.
 func (b *bridge) answer(response *jsonrpc.Response) {
 	if response.ID == b.initial.Load() && response.Error == nil {

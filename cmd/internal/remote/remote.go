@@ -46,7 +46,7 @@ func (Health) Help() string {
 // healthWithin is the timeout of the check. It is longer than the timeout for the database of the process checked.
 const healthWithin = 5 * time.Second
 
-// Run prints the answer of a ready process. It fails if the process is not ready or cannot be reached.
+// Run prints the response of a ready process. It fails if the process is not ready or cannot be reached.
 func (c Health) Run(ctx context.Context, s cli.Env) error {
 	text, err := CheckReady(ctx, cmp.Or(c.URL, cli.ListenURL(c.Listen)))
 	if err != nil {
@@ -56,7 +56,7 @@ func (c Health) Run(ctx context.Context, s cli.Env) error {
 	return err
 }
 
-// CheckReady returns the answer of a ready process. A process that is not ready or cannot be reached is an error.
+// CheckReady returns the response of a ready process. A process that is not ready or cannot be reached is an error.
 func CheckReady(ctx context.Context, at string) ([]byte, error) {
 	// The empty Transport ignores the environment's proxy.
 	c, err := client.New(client.Config{URL: at, Transport: &http.Transport{}, Timeout: healthWithin, MaxBody: 1024})
@@ -74,8 +74,8 @@ func CheckReady(ctx context.Context, at string) ([]byte, error) {
 	return a.Body, a.Err()
 }
 
-// FindClient returns the id of a client that the key reaches; text is its id, UUID or name. An id of v2, or a number of
-// v1, is returned as it is, and a UUID as an id of v2. Only a name is looked up at the service: an unknown or
+// FindClient returns the id of a client that the key has access to; text is its id, UUID or name. An id of v2, or a
+// number of v1, is returned as it is, and a UUID as an id of v2. Only a name is looked up at the service: an unknown or
 // ambiguous one is an error.
 func FindClient(ctx context.Context, config client.Config, text string) (string, error) {
 	if _, err := strconv.ParseUint(text, 10, 63); err == nil || strings.HasPrefix(text, "cli_") { // 63 bits: as int64

@@ -16,15 +16,15 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
-// stdio is the connection to the agent: a JSON-RPC message in each line of in and out. A call is passed on with a number
-// of the connection's own as its ID, and answered with the agent's, exactly as that was sent: the SDK's connection
-// changes large numbers. A line that is not one message is answered with an error, and reading continues.
+// stdio is the connection to the agent: a JSON-RPC message in each line of in and out. A call is passed on with a
+// number of the connection's own as its ID, and answered with the agent's, exactly as that was sent: the SDK's
+// connection changes large numbers. A line that is not one message gets an error, and reading continues.
 type stdio struct {
 	in *bufio.Reader
 
 	mu  sync.Mutex // guards out and what follows
 	out io.Writer
-	// calls are the agent's IDs of calls without an answer, by our own; last is the latest of these.
+	// calls are the agent's IDs of calls without a response, by our own; last is the latest of these.
 	calls map[jsonrpc.ID]json.RawMessage
 	last  int64
 }

@@ -27,7 +27,7 @@ const (
 
 // Requests returns a middleware that starts a span for every request, except for those to the paths skip. The span is
 // named by method and route until Begun names it by version and operation. A trace context in the request becomes the
-// span's parent if the peer is in a trusted network, and else a link: an API caller must decide neither sampling nor
+// span's parent if the peer is in a trusted network, otherwise a link: an API caller must decide neither sampling nor
 // the trace.
 func (t *Telemetry) Requests(trusted domain.Networks, skip ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {

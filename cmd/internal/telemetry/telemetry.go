@@ -54,7 +54,7 @@ func Enabled() bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// Start starts exporting spans if the variables enable it; else it returns nil. It does not wait for a collector.
+// Start starts exporting spans if the variables enable it; otherwise it returns nil. It does not wait for a collector.
 // An unreachable one is logged, at most once a minute, and spans are dropped. Invalid variables are an error.
 func Start(ctx context.Context, version string, log *slog.Logger) (*Telemetry, error) {
 	if !Enabled() {
@@ -108,7 +108,7 @@ func Check() error {
 	return nil
 }
 
-// newExporter returns the exporter that the variables name: the console, or else OTLP over HTTP, which reads the
+// newExporter returns the exporter that the variables name: the console, otherwise OTLP over HTTP, which reads the
 // variables OTEL_EXPORTER_OTLP_… itself.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	if os.Getenv("OTEL_TRACES_EXPORTER") == "console" {

@@ -24,8 +24,8 @@ type transport struct {
 	tracer trace.Tracer
 }
 
-// RoundTrip sends a request within a span, which ends with the headers of the answer. A status of 400 or more fails the
-// span, as an error does.
+// RoundTrip sends a request within a span, which ends with the headers of the response. A status of 400 or more fails
+// the span, as an error does.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, span := t.tracer.Start(r.Context(), "HTTP "+r.Method, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.ServerAddress(r.URL.Hostname())))

@@ -65,7 +65,7 @@ func endSpan(span trace.Span, err error) {
 	span.End()
 }
 
-// kindOf returns the kind of an error: a domain error's code, canceled or deadline_exceeded, or else its Go type.
+// kindOf returns the kind of an error: a domain error's code, canceled or deadline_exceeded, otherwise its Go type.
 func kindOf(err error) string {
 	var known *domain.Error
 	switch {

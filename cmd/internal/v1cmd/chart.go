@@ -30,7 +30,8 @@ const (
 	minBar = 3
 )
 
-// chart is two curves by day: the calls of v1, and the calls of its successors. Its last day is today, which is not over.
+// chart is two curves by day: the calls of v1, and the calls of its successors. Its last day is today, which is not
+// over.
 type chart struct {
 	// Calls and Successors are the points of the curves up to yesterday, and CallsToday and SuccessorsToday those of the
 	// step to today. Area is the outline of the space below Calls.
@@ -107,8 +108,8 @@ func (a axes) line(from int, values []int64) string {
 	return strings.Join(points, " ")
 }
 
-// newChart returns the chart of days, of which there must be at least one, with its curves within the box. future is the
-// number of days after today on the axis.
+// newChart returns the chart of days, of which there must be at least one, with its curves within the box. future is
+// the number of days after today on the axis.
 func newChart(days []usage.Day, future int, b box) (c chart) {
 	var most, callSum, successorSum int64
 	calls, successors := make([]int64, len(days)), make([]int64, len(days))
@@ -152,8 +153,8 @@ func (c *chart) mark(a axes) {
 	}
 }
 
-// Chart returns the chart of all calls with what is to come: the sunset, the forecast, phases and brownouts. The axis ends
-// with the last of these, at most as many days after today as it begins before.
+// Chart returns the chart of all calls with what is to come: the sunset, the forecast, phases and brownouts. The axis
+// ends with the last of these, at most as many days after today as it begins before.
 func (st *Status) Chart() chart {
 	future := st.future()
 	c := newChart(st.ByDay, future, wide)
@@ -198,7 +199,7 @@ func (st *Status) future() int {
 	return min(ahead, len(st.ByDay))
 }
 
-// addEvent adds a vertical line, with its label on the side where there is room.
+// addEvent adds a vertical line, with its label on the side if there is room.
 func (c *chart) addEvent(t time.Time, text string) {
 	anchor, x := "start", c.at(t)
 	if x > (c.left+c.right)/2 {

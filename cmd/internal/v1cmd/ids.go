@@ -31,7 +31,7 @@ type importCmd struct {
 }
 
 // Run imports a file or the standard input, with an audit entry if that changes numbers. If rows are invalid, it prints
-// them, and imports none. While a partner is handed over to another cell, a change of numbers fails.
+// them, and imports none. While a partner is moved to another cell, a change of numbers fails.
 func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	in, _, shutFile, err := output.OpenInput(s, c.File, "") // the progress of reading is not shown
 	if err != nil {

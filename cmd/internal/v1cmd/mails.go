@@ -22,7 +22,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// mailFlags are the flags of commands that mail partners about the end of v1.
+// mailFlags are the flags of commands that email partners about the end of v1.
 type mailFlags struct {
 	DryRun bool `env:"-" xor:"mails" help:"Print the emails that would be sent, and send and change nothing."`
 	Again  bool `env:"-" help:"Also email those who already received this email for this announcement."`
@@ -44,7 +44,7 @@ func (f mailFlags) Validate() (err error) {
 // mailPartners is how many partners are mailed by one statement.
 const mailPartners = 200
 
-// mailing holds the mails of a command, and their recipients.
+// mailing holds the emails of a command, and their recipients.
 type mailing struct {
 	retirement
 	mailFlags
@@ -56,8 +56,8 @@ type mailing struct {
 	noAddress []string
 }
 
-// plan returns the mails about an announcement, one for each partner or, unless only is zero, for that partner alone;
-// request adds the recipients. A recipient gets one mail for a cause: with Again the cause is new, so that all get it.
+// plan returns the emails about an announcement, one for each partner or, unless only is zero, for that partner alone;
+// request adds the recipients. A recipient gets one email for a cause: with Again the cause is new, so that all get it.
 func (f mailFlags) plan(
 	ctx context.Context, r retirement, kind domain.MessageType, a retire.Announcement, only domain.PartnerID,
 ) (*mailing, error) {
@@ -101,7 +101,7 @@ func (f mailFlags) plan(
 }
 
 // mailChange runs apply, which changes the announcement to a, in a transaction with the audit entry, and prints apply's
-// message. Unless noMail is set, it requests the mails about a. With DryRun, which excludes noMail, it only prints.
+// message. Unless noMail is set, it requests the emails about a. With DryRun, which excludes noMail, it only prints.
 func (f mailFlags) mailChange(
 	ctx context.Context, r retirement, noMail bool, kind domain.MessageType, a retire.Announcement, e *domain.AuditEntry,
 	apply func(context.Context) (message string, err error),
@@ -125,9 +125,9 @@ func guidesByOperation() map[string]string {
 	return guides
 }
 
-// applyAndMail runs apply and requests the mails in one transaction, with audit entries for the change and for each
-// recipient, and prints the message of apply, if any, and how many mails there are. With DryRun it changes nothing and
-// prints the mails.
+// applyAndMail runs apply and requests the emails in one transaction, with audit entries for the change and for each
+// recipient, and prints the message of apply, if any, and how many emails there are. With DryRun it changes nothing and
+// prints the emails.
 func (t *mailing) applyAndMail(
 	ctx context.Context, e *domain.AuditEntry, apply func(context.Context) (message string, err error),
 ) error {
@@ -156,8 +156,8 @@ func (t *mailing) applyAndMail(
 	return nil
 }
 
-// request requests the mails, except to recipients who got them before. It records the recipients in t, and each in the
-// audit trail.
+// request requests the emails, except to recipients who got them before. It records the recipients in t, and each in
+// the audit trail.
 func (t *mailing) request(ctx context.Context, operation string) error {
 	return t.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		for mails := range slices.Chunk(t.mails, mailPartners) {
@@ -179,12 +179,12 @@ func (t *mailing) request(ctx context.Context, operation string) error {
 				}
 			}
 		}
-		return c.RejectFrozen(ctx) // a partner being handed over would get none
+		return c.RejectFrozen(ctx) // a partner that is moving would get none
 	})
 }
 
-// print prints the mails that have recipients, without sender and id: mails get those when they are sent. Links begin with
-// PublicURL or, without one, with the URL of the process that sends emails.
+// print prints the emails that have recipients, without sender and id: emails get those when they are sent. Links begin
+// with PublicURL or, without one, with the URL of the process that sends emails.
 func (t *mailing) print(ctx context.Context) error {
 	served, err := t.db.PublicURL(ctx)
 	if err != nil {
@@ -214,8 +214,8 @@ func (t *mailing) print(ctx context.Context) error {
 	return nil
 }
 
-// report prints how many mails there are, how many addresses got the mail before, and which partners get none. what is
-// the end of the sentence about the mails, such as "will be sent".
+// report prints how many emails there are, how many addresses got the email before, and which partners get none. what
+// is the end of the sentence about the emails, such as "will be sent".
 func (t *mailing) report(what string) {
 	count := 0
 	for _, to := range t.recipients {
@@ -242,7 +242,7 @@ func (remindV1Cmd) Help() string {
 	return `Emails the owners and admins of each partner: the announced end, the API keys that called v1 in the last 30 days with their calls, and what to call instead. Partners that have moved, according to v1 status, receive only the date. An address receives one reminder per announcement; v1 postpone counts as another announcement. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
-// Run mails all partners, or that of --partner. It fails if no end is announced, or if that changes meanwhile.
+// Run emails all partners, or that of --partner. It fails if no end is announced, or if that changes meanwhile.
 func (c *remindV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		if r.state.Announcement == nil {

@@ -51,8 +51,8 @@ func (f parityFlags) config(s cli.Env) parity.Config {
 	}
 }
 
-// report prints a report; err is the error that ended the comparison early, or nil. It returns an error of exit status 1
-// if values differ, and else, if err is not nil, one of exit status 2.
+// report prints a report; err is the error that ended the comparison early, or nil. It returns an error of exit status
+// 1 if values differ, otherwise, if err is not nil, one of exit status 2.
 func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	write, to := r.WriteText, s.Out
 	if f.JSON {
@@ -134,7 +134,7 @@ func (replayCmd) Help() string {
 	return `Exit status 0: all lines were compared and are equal. 1: some responses differ. 2: a line is invalid or is not a read request to v1, or only error responses were compared. In a HAR file, entries that are not read requests to v1 are skipped.`
 }
 
-// Run repeats the requests of the file and compares the answers.
+// Run repeats the requests of the file and compares the responses.
 func (c replayCmd) Run(ctx context.Context, s cli.Env) (err error) {
 	in, _, shutFile, err := output.OpenInput(s, c.File, "") // the progress of reading is not shown
 	if err != nil {

@@ -27,8 +27,8 @@ type v1Cmd struct {
 	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it." example:"v1 end"`
 }
 
-// retirement has what a command needs to work on the retirement of v1: the database, the store of the retirement, and the
-// state of the retirement when the command began.
+// retirement has what a command needs to work on the retirement of v1: the database, the store of the retirement, and
+// the state of the retirement when the command began.
 type retirement struct {
 	cli.Env
 	*retire.Store
@@ -93,7 +93,7 @@ func (c announceV1Cmd) Validate() error {
 }
 
 // Run announces the end of v1, and names the operations that have no successor yet. With --again, if that end is
-// announced already, it only mails the announcement again.
+// announced already, it only emails the announcement again.
 func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		a := retire.Announcement{Announced: c.Announced.Time, Sunset: c.Sunset.Time}
@@ -103,14 +103,14 @@ func (c announceV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		record, old := r.Announce, r.state.Announcement
 		stands := old != nil && old.Sunset.Equal(a.Sunset) && (c.Announced.IsZero() || old.Announced.Equal(a.Announced))
-		if c.Again && stands { // mail it again; LockAnnouncement records nothing
+		if c.Again && stands { // email it again; LockAnnouncement records nothing
 			a, record, message = *old, r.LockAnnouncement, "already announced on %s: version 1 ends on %s."
 		}
 		entry := &domain.AuditEntry{Operation: "v1 announce", Fields: []string{"sunset"}}
 		err := c.mailChange(ctx, r, c.NoMail, retire.AnnounceMail, a, entry, func(ctx context.Context) (string, error) {
 			return fmt.Sprintf(message, retire.FormatTime(a.Announced), retire.FormatTime(a.Sunset)), record(ctx, a)
 		})
-		if err != nil || c.DryRun { // a dry run only prints the mails
+		if err != nil || c.DryRun { // a dry run only prints the emails
 			return err
 		}
 		missing, _, err := withoutSuccessor(r.state)
@@ -202,7 +202,7 @@ func (c postponeV1Cmd) Validate() error {
 	return c.mailFlags.Validate()
 }
 
-// Run moves the sunset. With --again, it only mails again a sunset that is unchanged. It fails if none is announced.
+// Run moves the sunset. With --again, it only emails again a sunset that is unchanged. It fails if none is announced.
 func (c postponeV1Cmd) Run(ctx context.Context, s cli.Env) error {
 	return withRetirement(ctx, c.Flags, s, func(r retirement) error {
 		entry := &domain.AuditEntry{Operation: "v1 postpone", Fields: []string{"sunset"}}

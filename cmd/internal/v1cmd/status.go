@@ -106,14 +106,14 @@ type Status struct {
 	Rehearsals []rehearsalStatus `json:"rehearsals"`
 	// Parity are the keys with which parity called v1, the latest call first. These calls are counted nowhere else.
 	Parity []parityStatus `json:"parity"`
-	// Mails are the mails about the end of v1, the newest first.
+	// Emails are the emails about the end of v1, the newest first.
 	Mails []mailStatus `json:"mails"`
 	Keys  []keyStatus  `json:"keys"`
 	ByDay []usage.Day  `json:"by_day"`
 	// Checklist has the conditions of v1's end, as v1 end --dry-run prints them; empty for one key, and after the end.
 	Checklist []retire.Condition `json:"checklist"`
-	// LastCall is the day on which v1 is called for the last time if calls go on falling as they do. It is null if they do
-	// not fall, if the days are too few, and after the end.
+	// LastCall is the day on which v1 is called for the last time if calls continue falling as they do. It is null if they
+	// do not fall, if the days are too few, and after the end.
 	LastCall *domain.Date `json:"last_call_forecast"`
 	// Timeline has the phases in force and the brownouts.
 	Timeline []span `json:"timeline"`
@@ -177,20 +177,20 @@ type rehearsalStatus struct {
 	Running bool        `json:"running"`
 }
 
-// mailStatus is a mail to an owner or admin of a partner about the end of v1.
+// mailStatus is an email to an owner or admin of a partner about the end of v1.
 type mailStatus struct {
 	Kind        domain.MessageType `json:"kind"`
 	PartnerName string             `json:"partner"`
 	To          string             `json:"to"`
 	CreatedAt   domain.Time        `json:"created_at"`
-	// SentAt is null unless the mail was sent, and FailedAt unless it was given up.
+	// SentAt is null unless the email was sent, and FailedAt unless it was given up.
 	SentAt   *domain.Time `json:"sent_at"`
 	FailedAt *domain.Time `json:"failed_at"`
 
 	partner domain.PartnerID
 }
 
-// State returns when the mail was sent, or "failed" or "waiting".
+// State returns when the email was sent, or "failed" or "waiting".
 func (m mailStatus) State() string {
 	switch {
 	case m.SentAt != nil:
@@ -201,7 +201,7 @@ func (m mailStatus) State() string {
 	return "waiting"
 }
 
-// readMails returns the mails about the end of v1 to one partner, or to all if only is zero.
+// readMails returns the emails about the end of v1 to one partner, or to all if only is zero.
 func readMails(ctx context.Context, store *retire.Store, only domain.PartnerID) ([]mailStatus, error) {
 	all, err := store.Mails(ctx, only)
 	return pg.MapRows(all, func(m *retire.Mail) mailStatus {
@@ -330,8 +330,8 @@ func phaseText(phase retire.Phase, until time.Time) string {
 	return string(phase) + " until " + output.FormatTime(&until)
 }
 
-// addHeading sets Heading: when v1 ends or ended, when it can be deleted or whether new keys have it, and how often it was
-// called. It also sets Announcement, EndedAt and DeletableAt. last is the last call of v1 by any key within
+// addHeading sets Heading: when v1 ends or ended, when it can be deleted or whether new keys have it, and how often it
+// was called. It also sets Announcement, EndedAt and DeletableAt. last is the last call of v1 by any key within
 // retire.CallerWindow; zero for none.
 func (st *Status) addHeading(state *retire.State, last time.Time) {
 	var a retire.Announcement

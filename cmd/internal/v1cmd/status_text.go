@@ -11,8 +11,8 @@ import (
 	"partnerapi/v1compat/usage"
 )
 
-// WriteTable prints the status in lines of lineWidth: when v1 ends, whether it can, and the keys that still have to move.
-// With operations it prints all keys and their operations, all emails, and no cell is cut.
+// WriteTable prints the status in lines of lineWidth: when v1 ends, whether it can, and the keys that still have to
+// move. With operations it prints all keys and their operations, all emails, and no cell is cut.
 func (st *Status) WriteTable(out io.Writer, operations bool) error {
 	t := statusText{st, out, lineWidth}
 	if operations {
@@ -121,8 +121,8 @@ func (t statusText) keys() error {
 	return calls.Flush()
 }
 
-// timeline prints the phases and brownouts, if there are any: how many requests each refused, and what comes next or, in
-// the wide form, when it holds.
+// timeline prints the phases and brownouts, if there are any: how many requests each refused, and what comes next or,
+// in the wide form, when it holds.
 func (t statusText) timeline() error {
 	columns, when := []any{"WHAT", "KEYS", "410", "WHEN"}, span.When
 	if t.width > 0 {
@@ -176,7 +176,7 @@ func (t statusText) mailCount() error {
 // maxMailRows is the maximum number of emails in the table.
 const maxMailRows = 50
 
-// mails prints the latest emails about the end of v1, if there are any.
+// emails prints the latest emails about the end of v1, if there are any.
 func (t statusText) mails() error {
 	columns := []any{"EMAIL", "PARTNER", "TO", "REQUESTED", "SENT"}
 	err := section(t, "\nEmails to partners:", t.Mails[:min(len(t.Mails), maxMailRows)], columns, nil, func(m mailStatus) []any {

@@ -97,7 +97,7 @@ func addressOf(c *gin.Context) string {
 const noValidKey = "without a valid key from this IP address"
 
 // chargeUnauthenticated counts a request without a valid key against its address, unless counted is true. It returns
-// the error of the answer: err, or RateLimited if the address's budget is used up.
+// the error of the response: err, or RateLimited if the address's budget is used up.
 func (e *Edge) chargeUnauthenticated(c *gin.Context, counted bool, err error) error {
 	chargeOrPeek := e.budgets.charge
 	if counted {

@@ -8,7 +8,7 @@ import (
 	"partnerapi/v2/op"
 )
 
-// The limits, in bytes, of bodies held at a time, each from its first byte until its request is answered (decisions
+// The limits, in bytes, of bodies held at a time, each from its first byte until the response to its request (decisions
 // 2.2): of a key, of all keys, and of a partner. A partner may use half of all, so that no partner excludes the others.
 // They are separate from those of requests in progress: while a slow body arrives, it takes no place in progress.
 const (

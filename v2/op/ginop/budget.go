@@ -106,7 +106,7 @@ func setBudgetHeaders(c *gin.Context, b budget, now time.Time) {
 
 // refusal returns RateLimited for the budget, which is used up. what says which requests the budget counts.
 func (b budget) refusal(what string) *domain.Error {
-	wait := max(b.left, time.Nanosecond) // 0 would mean that there is no Retry-After
+	wait := max(b.left, time.Nanosecond) // 0 would mean no Retry-After
 	return &domain.Error{
 		Code: domain.RateLimited, RetryAfter: wait,
 		Message: "more than " + strconv.FormatInt(b.limit, 10) + " requests a minute " + what + "; retry after the time in Retry-After",

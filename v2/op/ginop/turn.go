@@ -15,7 +15,7 @@ type turn struct {
 	edge   *Edge
 	caller *domain.Caller
 	budget budget // of the caller's key; zero if the request is not counted
-	// nested says that the request is made of a protocol's message, whose turn holds the shares.
+	// nested says that the request is part of a protocol's message, whose turn holds the shares.
 	nested   bool
 	entered  bool     // whether the turn has a place in progress
 	releases []func() // each releases an acquired share

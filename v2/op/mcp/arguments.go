@@ -22,11 +22,11 @@ type callParts struct {
 	path, header map[string]string
 	query        url.Values
 	fields       []string     // the fields of a row to show; empty for the tool's columns
-	clear        []string     // the members of the body to set to null
-	body         bytes.Buffer // the members of the body's object, without braces
+	clear        []string     // the fields of the body to set to null
+	body         bytes.Buffer // the fields of the body's object, without braces
 	faults       []domain.FieldError
-	given        map[string]bool // the arguments that were given, except members of the body
-	members      map[string]bool // the members of the body that were given
+	given        map[string]bool // the arguments that were given, except fields of the body
+	members      map[string]bool // the fields of the body that were given
 	structured   bool            // whether the result is structured, with all fields
 }
 
@@ -61,8 +61,8 @@ func (t *tool) parseArguments(arguments []byte, structured bool) *callParts {
 	return p
 }
 
-// addArgument adds an argument to its part of the request. A member of the body is passed on for the operation to decode,
-// without what counts as absent in it; so is an unknown argument, if the operation has a body.
+// addArgument adds an argument to its part of the request. A field of the body is passed on for the operation to
+// decode, without what counts as absent in it; so is an unknown argument, if the operation has a body.
 func (t *tool) addArgument(p *callParts, name string, value jsontext.Value) {
 	arg, known := t.arguments[name]
 	if t.input.omits(name, value) || arg.in == inResult && isEmptyList(value) {
@@ -166,7 +166,7 @@ func (p *callParts) addMember(name string, value jsontext.Value) {
 	p.body.Write(value)
 }
 
-// clearMembers sets the members of the body to null that the argument clear names. It adds a fault for the first name
+// clearMembers sets the fields of the body to null that the argument clear names. It adds a fault for the first name
 // that is none of a nullable member, and for one of a member that has a value too.
 func (t *tool) clearMembers(p *callParts) {
 	slices.Sort(p.clear)
@@ -268,8 +268,8 @@ func splitList(text string) []string {
 const maxFields = 100
 
 // selectFields reduces the requested fields to each once, and none within another one, which shows it. So no choice of
-// fields makes a page larger than its JSON. It adds a fault for the first field that rows do not have, and for more than
-// maxFields.
+// fields makes a page larger than its JSON. It adds a fault for the first field that rows do not have, and for more
+// than maxFields.
 func (t *tool) selectFields(p *callParts) {
 	distinct := map[string]bool{}
 	for _, name := range p.fields {

@@ -131,7 +131,7 @@ func (m *Message) forSDK() []byte {
 }
 
 // methods are those that the server knows. Others, such as subscriptions/listen, for which the SDK would keep a stream
-// open, are answered by rejectMethod: the server pushes nothing and completes nothing.
+// open, are rejected by rejectMethod: the server pushes nothing and completes nothing.
 var methods = []string{
 	"initialize", "ping", "server/discover", "logging/setLevel", "tools/list", "tools/call", "prompts/list", "prompts/get",
 	"resources/list", "resources/templates/list", "resources/read",

@@ -40,8 +40,8 @@ func Origins(publicURL, listen string) []string {
 	return list
 }
 
-// originOf returns the origin of an address as browsers write it: in lower case, an international name in ASCII, without
-// the scheme's default port.
+// originOf returns the origin of an address as browsers write it: in lower case, an international name in ASCII,
+// without the scheme's default port.
 func originOf(u *url.URL) string {
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
 	if name := u.Hostname(); !isASCII(name) {
@@ -65,8 +65,8 @@ func isASCII(text string) bool {
 // pageless are schemes with which browsers open no pages with scripts of that origin.
 var pageless = []string{"ftp", "ftps", "file", "ws", "wss"}
 
-// ParseOrigin parses an origin that an operator allows, such as https://app.example.com, and returns it as browsers write
-// it. An error is a path, a query, * for all origins, or an origin that no page has.
+// ParseOrigin parses an origin that an operator allows, such as https://app.example.com, and returns it as browsers
+// write it. An error is a path, a query, * for all origins, or an origin that no page has.
 func ParseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || strings.Contains(text, "*") || text != u.Scheme+"://"+u.Host {
@@ -79,7 +79,7 @@ func ParseOrigin(text string) (string, error) {
 	return origin, nil
 }
 
-// preflightSeconds is how long a browser may remember the answer to a preflight request.
+// preflightSeconds is how long a browser may remember the response to a preflight request.
 const preflightSeconds = 600
 
 // CheckOrigin returns Forbidden for a request from a script of a page whose origin is not in Config.Origins. Programs

@@ -41,8 +41,8 @@ const sessionHeader = "Mcp-Session-Id"
 
 // Serve answers a message of an authenticated caller, whose body has been read. A DELETE ends its session, and a
 // successful initialize returns the id of a new one. A read-only session stays read-only, as its id is marked. A
-// session that this key did not begin, or that was ended, is NotFound. With an error other than InvalidRequest, Serve has
-// written nothing.
+// session that this key did not begin, or that was ended, is NotFound. With an error other than InvalidRequest, Serve
+// has written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	m := &message{request: r, id: w.Header().Get("X-Request-Id")}
 	err := s.chargeMessage(m, body)
@@ -90,9 +90,9 @@ func (s *Server) serve(w http.ResponseWriter, m *message) error {
 	return s.relay(w, m)
 }
 
-// chargeMessage parses the envelope of the message, if it is a POST. It counts the message, even a malformed one, unless
-// it runs an operation: then the operation's request is counted. The error for a used up budget precedes the one for a
-// malformed message.
+// chargeMessage parses the envelope of the message, if it is a POST. It counts the message, even a malformed one,
+// unless it runs an operation: then the operation's request is counted. The error for a used up budget precedes the one
+// for a malformed message.
 func (s *Server) chargeMessage(m *message, body []byte) (err error) {
 	ctx := m.request.Context()
 	if m.request.Method == http.MethodPost {
@@ -112,8 +112,8 @@ func (s *Server) chargeMessage(m *message, body []byte) (err error) {
 	return err
 }
 
-// relay lets the SDK answer a message, and writes that answer with the message's ID. It bounds how many large messages are
-// parsed at a time, except those that run an operation: the operation's own request waits for the same bound.
+// relay lets the SDK answer a message, and writes that answer with the message's ID. It bounds how many large messages
+// are parsed at a time, except those that run an operation: the operation's own request waits for the same bound.
 func (s *Server) relay(w http.ResponseWriter, m *message) error {
 	answer := newRecorder()
 	if runsOperation(m.Method) {
@@ -149,7 +149,7 @@ func (s *Server) relay(w http.ResponseWriter, m *message) error {
 }
 
 // adopt returns the SDK's answer with the message's ID. It rewords the error for parameters that the SDK cannot decode,
-// which names Go types. It gives the answer to a successful initialize a session.
+// which names Go types. It gives the response to a successful initialize a session.
 func (s *Server) adopt(w http.ResponseWriter, m *message, body []byte) ([]byte, error) {
 	var r response
 	if err := json.Unmarshal(body, &r, asSent); err != nil {
@@ -165,8 +165,8 @@ func (s *Server) adopt(w http.ResponseWriter, m *message, body []byte) ([]byte, 
 	return r.encode()
 }
 
-// serveBySDK lets the SDK answer a message. Its context does not end with the request: an operation does, and its answer
-// must still be written after that. The SDK wants a caller to accept a stream, though it answers in JSON.
+// serveBySDK lets the SDK answer a message. Its context does not end with the request: an operation does, and its
+// response must still be written after that. The SDK wants a caller to accept a stream, though it answers in JSON.
 func (s *Server) serveBySDK(answer *recorder, m *message) {
 	ctx := context.WithoutCancel(m.request.Context())
 	request := m.request.WithContext(context.WithValue(ctx, messageKey{}, m))
@@ -188,9 +188,10 @@ func queryFlag(r *http.Request, name string) bool {
 // runsOperation reports whether a message of the method calls a tool or reads a resource.
 func runsOperation(method string) bool { return method == "tools/call" || method == "resources/read" }
 
-// handle wraps the SDK's handler of messages. Of the tools, it lists those of the message's view, in its form: others may
-// still be called, so that the operation says why it rejects the call. It sets the code of missing resources. A panic, and
-// an operation that cannot be run, become an internal error: the edge cannot recover in a goroutine of the SDK.
+// handle wraps the SDK's handler of messages. Of the tools, it lists those of the message's view, in its form: others
+// may still be called, so that the operation says why it rejects the call. It sets the code of missing resources. A
+// panic, and an operation that cannot be run, become an internal error: the edge cannot recover in a goroutine of the
+// SDK.
 func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (out sdk.Result, err error) {
 		fail := func(reason any) {

@@ -30,7 +30,7 @@ type tool struct {
 	arguments map[string]argument
 	// input is the shape of the arguments, which is that of withoutSchemas.
 	input *shape
-	// nullable are the members of the body that the argument clear may name.
+	// nullable are the fields of the body that the argument clear may name.
 	nullable []string
 	// fields are the paths that the rows of a page have; nil if the output is no page.
 	fields map[string]bool
@@ -41,7 +41,7 @@ type tool struct {
 // argument is an argument of a tool.
 type argument struct {
 	in       argumentPlace
-	kind     string // its OpenAPI type; empty for members of the body
+	kind     string // its OpenAPI type; empty for fields of the body
 	required bool
 }
 
@@ -54,7 +54,7 @@ const (
 	inBody
 	inHeader
 	inResult // selects which fields are shown
-	inClear  // names members of the body to set to null
+	inClear  // names fields of the body to set to null
 )
 
 const (
@@ -112,8 +112,8 @@ func newTool(o op.Declaration, described *openapi3.Operation) (*tool, error) {
 	return t, err
 }
 
-// addClear adds the argument clear to the members of an update's input, if fields of its body are nullable. These may not
-// be within objects of the body, which the argument could not name.
+// addClear adds the argument clear to the members of an update's input, if fields of its body are nullable. These may
+// not be within objects of the body, which the argument could not name.
 func (t *tool) addClear(members []openapi.Member) ([]openapi.Member, error) {
 	if t.operation.Meta().Method != http.MethodPatch {
 		return members, nil
@@ -178,7 +178,7 @@ func (t *tool) describe(members []openapi.Member, output *openapi3.SchemaRef) (*
 
 // simplifyInput removes from a schema of the input what takes room or what models' vendors reject, and the errors of
 // rejected calls name anyway. TestVendors has the vendors' rules. A default goes into the description. Null, which
-// counts as absent, is no type of its own.
+// counts as absent, is not its own type.
 func simplifyInput(s *openapi3.Schema) {
 	s.Examples, s.Pattern, s.MinLength, s.MaxLength, s.MaxItems, s.UniqueItems, s.MinProps = nil, "", 0, nil, nil, false, 0
 	if s.Format != "date-time" {
@@ -221,8 +221,8 @@ func (t *tool) addFields(output *openapi3.SchemaRef) error {
 	return nil
 }
 
-// addPaths adds the paths of an object's members, and of the members within them. Of an object that may have any members,
-// it adds the path with a dot.
+// addPaths adds the paths of an object's members, and of the members within them. Of an object that may have any
+// members, it adds the path with a dot.
 func addPaths(paths map[string]bool, prefix string, ref *openapi3.SchemaRef) {
 	schema := ref.Value
 	for _, part := range slices.Concat(schema.AllOf, schema.AnyOf, schema.OneOf) {
@@ -263,9 +263,9 @@ func annotationsOf(m *op.Meta) *sdk.ToolAnnotations {
 	}
 }
 
-// members returns the parameters of the path and the query, the members of the body and, for a POST, idempotency_key as
-// members of one object, and adds them to t.arguments. Self-evident parameters lose description and default. It does not
-// reject members of the same name; ClosedObject does.
+// members returns the parameters of the path and the query, the fields of the body and, for a POST, idempotency_key as
+// members of one object, and adds them to t.arguments. Self-evident parameters lose description and default. It does
+// not reject members of the same name; ClosedObject does.
 func (t *tool) members(described *openapi3.Operation) ([]openapi.Member, error) {
 	var members []openapi.Member
 	for _, ref := range described.Parameters {
@@ -363,7 +363,7 @@ func (r rights) allow(m *op.Meta) bool {
 // shows reports whether the view lists the operation.
 func (v view) shows(m *op.Meta) bool { return v.toolsets[m.Resource()] && v.allow(m) }
 
-// toolsetsOf returns the toolsets that a request names in ?toolsets, or else in the header X-MCP-Toolsets. The name
+// toolsetsOf returns the toolsets that a request names in ?toolsets, otherwise in the header X-MCP-Toolsets. The name
 // allToolsets selects all. Without a name it returns the default ones, and for an unknown one InvalidRequest.
 func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
 	selected := toolsets{}

@@ -3,7 +3,7 @@
 // v1's routes.
 //
 // The mapper reads the tags json, validate, doc, default, since and format. An unknown rule, or a type with its own
-// JSON form, is an error: nothing is left out silently.
+// JSON form, is an error: nothing is omitted silently.
 package openapi
 
 import (
@@ -31,7 +31,7 @@ type Document struct {
 	Prefix string
 	// Error is the type of the body of every error.
 	Error reflect.Type
-	// Lenient says that bodies may have unknown members, and null for optional ones (decisions 2.5).
+	// Lenient says that bodies may have unknown fields, and null for optional ones (decisions 2.5).
 	Lenient bool
 	// OpenAPI30 selects OpenAPI 3.0 with enums inline, for v1; other documents are of 3.1, with enums as components.
 	OpenAPI30 bool
@@ -63,7 +63,7 @@ type Operation struct {
 	// Headers describes, by name, the headers that success may have in addition to those of every response.
 	Headers map[string]string
 	Input   *op.Input
-	// Output is the body of success; nil or op.NoContent where there is none.
+	// Output is the body of success; nil or op.NoContent if there is none.
 	Output reflect.Type
 	// Errors are the error statuses of the operation.
 	Errors []int

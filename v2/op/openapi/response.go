@@ -125,7 +125,7 @@ func (b *builder) successHeaders(o Operation) openapi3.Headers {
 	return out
 }
 
-// failureOf returns the failure of a status, from Added or else the package's failures; false if there is none.
+// failureOf returns the failure of a status, from Added, otherwise the package's failures; false if there is none.
 func (b *builder) failureOf(status int) (Failure, bool) {
 	for _, f := range slices.Concat(b.source.Added, failures) {
 		if f.Status == status {
