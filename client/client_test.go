@@ -432,7 +432,7 @@ func TestBounds(t *testing.T) {
 		return nil
 	})
 	_, err = client.Call(t.Context(), c, api.GetPartner, &api.GetPartnerInput{})
-	if err == nil || !strings.Contains(err.Error(), "not its output") || asked != 5 {
+	if err == nil || !strings.Contains(err.Error(), "other than its output") || asked != 5 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
 	if _, err := client.Call(t.Context(), c, api.GetClient, &api.GetClientInput{}); err == nil || asked != 5 {

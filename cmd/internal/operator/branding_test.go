@@ -76,7 +76,7 @@ func TestBranding(t *testing.T) {
 	c.audited("branding set partner display_name logo", "branding clear client", "branding clear brand")
 	c.wantBrand([]string{"partner", "--client", client.String()}, map[string]string{
 		"display_name": "Partner default", "sender_email": " none", "accent_color": "#ffd400 partner"})
-	c.refused(false, []string{"branding", "clear", "partner", "--client", client.String()}, client.String()+" has no brand of its own")
+	c.refused(false, []string{"branding", "clear", "partner", "--client", client.String()}, client.String()+" has no brand to clear")
 }
 
 // TestBrandingRejects verifies that a wrong command line, field or owner changes nothing and is named.
