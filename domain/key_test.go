@@ -95,7 +95,7 @@ func TestParseCell(t *testing.T) {
 		says  string
 	}{
 		{"00", 0, "between 1 and 3844"}, {"00", 3845, "between 1 and 3844"}, {"01", 1, "00 to 00"}, {"0A", 10, "00 to 09"},
-		{"", 2, "two of"}, {"0", 2, "two of"}, {"000", 2, "two of"}, {"0-", 4, "two of"}, {"-z", 62, "two of"},
+		{"", 2, "two characters of"}, {"0", 2, "two characters of"}, {"000", 2, "two characters of"}, {"0-", 4, "two characters of"}, {"-z", 62, "two characters of"},
 	} {
 		if c, err := ParseCell(test.code, test.count); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s of %d: %v, %v", test.code, test.count, c, err)

@@ -135,7 +135,7 @@ func TestAuditList(t *testing.T) {
 	}
 
 	all := must(t, "audit", flag)
-	refused(t, 1, []string{"keys", "revoke", flag, "pk_nobody00"}, "no key")
+	refused(t, 1, []string{"keys", "revoke", flag, "pk_nobody00"}, "no active key")
 	refused(t, 1, []string{"directory", "disconnect", flag, "hill"}, "no directory")
 	refused(t, 1, []string{"webhooks", "pause", flag, domain.WebhookID{1}.String()}, "no webhook")
 	refused(t, 1, []string{"keys", "create", flag, "--partner=acme", "--name=n", "--scopes=read", "--clients=" + domain.ClientID{1}.String()}, "clients")

@@ -63,7 +63,7 @@ func TestCell(t *testing.T) {
 		t.Errorf("doctor says %s", found.out)
 	}
 	refused(t, 2, []string{"serve", flag, "--cell=01"}, "--cell", "00 to 00")
-	refused(t, 2, []string{"migrate", flag, "--cell=1", "--cell-count=4"}, "--cell", "two of")
+	refused(t, 2, []string{"migrate", flag, "--cell=1", "--cell-count=4"}, "--cell", "two characters of")
 }
 
 // TestNoCell: without the flags nothing shows of cells, in the metrics either

@@ -205,14 +205,14 @@ func TestServingRole(t *testing.T) {
 
 	execute(t, d, "CREATE TABLE granted_to_nobody (id int)")
 	execute(t, d, "REVOKE UPDATE ON webhooks FROM "+role)
-	if got := r.get("/readyz", "").want(http.StatusServiceUnavailable); !strings.Contains(string(got.body), "run partnerapi doctor") {
+	if got := r.get("/readyz", "").want(http.StatusServiceUnavailable); !strings.Contains(string(got.body), "partnerapi doctor prints the GRANT statements") {
 		t.Errorf("it says %s", got.body)
 	}
 	if found := r.logs.await(regexp.MustCompile(`the role lacks rights on granted_to_nobody, webhooks; .* (GRANT SELECT.*) TO \\"`+role), r.ended); found == nil {
 		t.Errorf("the log does not say which rights:\n%s", r.logs)
 	}
 	_, grants, _ := strings.Cut(command(t, "doctor", flag).out, "run as the owner of the tables: ")
-	grants, _, found := strings.Cut(grants, "; and see")
+	grants, _, found := strings.Cut(grants, "; for the tables of later versions")
 	if !found {
 		t.Fatal("doctor does not say what to run")
 	}

@@ -92,7 +92,7 @@ func TestEncryptionKeyIsChecked(t *testing.T) {
 		refused(t, 1, append(command, flag, "--data-dir="+t.TempDir(), "--encryption-key="+freshKey(t)), "another encryption key", "--encryption-key")
 	}
 	r := serving(t, flag)
-	if r.finish(); !strings.Contains(r.logs.String(), "no --encryption-key") {
+	if r.finish(); !strings.Contains(r.logs.String(), "set --encryption-key") {
 		t.Errorf("a service without a key logs %s", r.logs)
 	}
 }

@@ -81,10 +81,10 @@ func TestNamedByIDOrName(t *testing.T) {
 	}
 	must(t, "mail", "enable", flag, "VALE", "monthly-report")
 	got := must(t, "mail", "switches", flag, vale.String())
-	if !strings.HasPrefix(got, "KIND             STATE\n") || !strings.Contains(got, "\ncertificate      off\n") || strings.Count(got, " on\n") != len(domain.ServiceMails)-1 {
+	if !strings.HasPrefix(got, "KIND             STATE\n") || !strings.Contains(got, "\ncertificate      off\n") || strings.Count(got, " on\n") != len(domain.ServiceMails)-1 || !strings.Contains(got, "\nreport-link      off\n") {
 		t.Errorf("%s", got)
 	}
-	if got := must(t, "mail", "switches", flag, clients[0].String()); strings.Count(got, " off\n") != 1 {
+	if got := must(t, "mail", "switches", flag, clients[0].String()); strings.Count(got, " off\n") != 2 {
 		t.Errorf("another client's changed: %s", got)
 	}
 	refused(t, 1, []string{"mail", "switches", flag, "Hill"}, "2 clients", clients[0].String())
@@ -92,5 +92,5 @@ func TestNamedByIDOrName(t *testing.T) {
 	refused(t, 2, []string{"mail", "disable", flag, "Vale", "welcome"}, "phish-reminder")
 	refused(t, 2, []string{"mail", "disable", flag, "Vale"})
 	execute(t, d, "UPDATE clients SET archived_at = now() WHERE id = $1", vale)
-	refused(t, 1, []string{"mail", "switches", flag, vale.String()}, "no client", "or it was archived")
+	refused(t, 1, []string{"mail", "switches", flag, vale.String()}, "no client", "archived")
 }

@@ -30,7 +30,7 @@ func TestMakeReport(t *testing.T) {
 		if c.format != "" {
 			args = append(args, "--format="+c.format)
 		}
-		if r := command(t, args...); r.code != 0 || !strings.Contains(r.out, file) || !strings.Contains(r.err, "making policy of "+name) {
+		if r := command(t, args...); r.code != 0 || !strings.Contains(r.out, file) || !strings.Contains(r.err, "creating policy for "+name) {
 			t.Fatalf("%s: %+v", file, r)
 		}
 		if text, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(text), c.magic) {

@@ -57,7 +57,7 @@ func TestStatusCommand(t *testing.T) {
 	refused(t, 2, []string{"v1", "status", flag, "--days=0"}, "--days", "400")
 	refused(t, 2, []string{"v1", "status", flag, "--days=401"}, "--days")
 	refused(t, 2, []string{"v1", "status", flag, "--json", "--html=" + file}, "--json", "--html")
-	says(t, must(t, "v1", "status", "--help"), "half-way", "can be deleted")
+	says(t, must(t, "v1", "status", "--help"), "half-way", "when you can delete v1")
 }
 
 // TestPublicURLOfDryRuns verifies that a dry run of emails prints links of the service's public URL, from the same

@@ -236,7 +236,7 @@ func TestInspect(t *testing.T) {
 		"link in its":  func(m *domain.Template) { m.HTML = `<!--[if mso]><a href="x"></a><![endif]-->` },
 		"with frames":  func(m *domain.Template) { m.HTML = `<frameset><frame src="x"></frameset>` },
 		"hides what":   func(m *domain.Template) { m.HTML = `<body style="display:none"><a href="x">1</a>` },
-		"be read":      func(m *domain.Template) { m.HTML = strings.Repeat("<div>", 600) + `<a href="x">1</a>` },
+		"invalid html": func(m *domain.Template) { m.HTML = strings.Repeat("<div>", 600) + `<a href="x">1</a>` },
 		"no indicator": func(m *domain.Template) { m.Indicators = nil },
 	} {
 		m := good

@@ -151,7 +151,7 @@ func TestOpenStore(t *testing.T) {
 	w.must(os.WriteFile(file, nil, 0o600))
 	for address, words := range map[string]string{
 		"ftp://host/x": "is not the URL of a store; use file:///", "folder": "is not the URL of a store", "s3://": "contains no bucket",
-		"file://relative": "use file:///absolute/path", "file:relative": "use file:///absolute/path", "%zz": "is no URL",
+		"file://relative": "use file:///absolute/path", "file:relative": "use file:///absolute/path", "%zz": "is not a URL",
 		"s3://reports?rate=1": "the parameter rate is unknown for s3://",
 	} {
 		err := report.CheckStore(address)

@@ -310,7 +310,7 @@ func TestCareExpires(t *testing.T) {
 	w.must(err)
 	breakFolder(t, folder, old)
 	w.must(report.NewMaintainer(w.DB, broken, w.logger(), nil).Maintain(t.Context()))
-	if n := w.Number("SELECT count(*) FROM reports"); n != 3 || !strings.Contains(w.log.String(), "it will be retried") {
+	if n := w.Number("SELECT count(*) FROM reports"); n != 3 || !strings.Contains(w.log.String(), "the deletion will be retried") {
 		t.Errorf("%d reports are left of 3 whose files are, logged %s", n, w.log)
 	}
 	w.care()

@@ -205,7 +205,7 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if logs := e.log.String()[before:]; strings.Count(logs, "too many") != 1 {
+		if logs := e.log.String()[before:]; strings.Count(logs, "rejected by a rate limit") != 1 {
 			t.Errorf("logs %s", logs)
 		}
 	})

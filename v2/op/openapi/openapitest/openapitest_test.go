@@ -116,7 +116,7 @@ func TestViolation(t *testing.T) {
 		{"no wait", "GET", path, 429, headers(), wrong, `"Retry-After" missing`},
 		{"a wait of nothing", "GET", path, 503, headers("Retry-After: 0"), wrong, `"Retry-After" doesn't match`},
 		{"another content type", "GET", path, 200, headers("Content-Type: text/plain"), good, "Content-Type"},
-		{"content where none is", "DELETE", path, 204, headers(), wrong, "where none is documented"},
+		{"content where none is", "DELETE", path, 204, headers(), wrong, "but none is documented"},
 		{"no JSON", "GET", path, 200, headers(), good + "}", "not one JSON value"},
 		{"another error body", "GET", path, 404, headers(), `{"msg":"x"}`, "msg"},
 		{"another error body on an unknown path", "GET", "/v0/nothing", 404, headers(), `{}`, "message"},
