@@ -23,7 +23,7 @@ type userMoves struct {
 
 // UserChanged adds the effects of a new user, or of a change of the fields in a user's row that a caller, a directory
 // sync or an import writes: counters, the score, and audiences that the user joined or left. before is nil for a new
-// user. UserChanged does not enrol new users (EnrolUsers, EnrolSince), and records no event (UserUpdated). The caller
+// user. UserChanged does not enroll new users (EnrolUsers, EnrolSince), and records no event (UserUpdated). The caller
 // must hold a lock of the client's audiences (LockAudiencesShared).
 func (c *Change) UserChanged(before, after *domain.User) {
 	key := after.Key()
@@ -91,7 +91,7 @@ func (m *userMoves) addClient(client domain.ClientID, toggled bool) {
 
 // flushUserMoves marks as stale the counts of the policies whose audience changed: those of groups that users joined or
 // left and, for users who are new or whose status changed, those of their client and collections. It renews the courses
-// of reactivated users, and enrols users who may have joined an audience.
+// of reactivated users, and enrolls users who may have joined an audience.
 func (c *Change) flushUserMoves(ctx context.Context) error {
 	m := &c.userMoves
 	if len(m.clients) > 0 {

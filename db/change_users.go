@@ -168,7 +168,7 @@ func (c *Change) storeTouched(ctx context.Context, keys []domain.UserKey) error 
 		pg.Named{"clients": clients, "users": users, "now": c.At}))
 }
 
-// An assignment of a framework enrols the users of its audience. A user who enters an audience is enrolled by the
+// An assignment of a framework enrolls the users of its audience. A user who enters an audience is enrolled by the
 // assignments of that audience. Two concurrent transactions of these kinds must see each other. So there is an advisory
 // lock for each client: changes of users hold it shared, changes of framework assignments hold it exclusively.
 

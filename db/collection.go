@@ -164,7 +164,7 @@ func findCollection(rows []CollectionRow, id domain.CollectionID, err error) (do
 	return rows[i].Collection, nil
 }
 
-// AddMembers adds locked users to a locked collection, and enrols them in the courses that frameworks require of the
+// AddMembers adds locked users to a locked collection, and enrolls them in the courses that frameworks require of the
 // collection. It returns the number of users who were not members before. The caller must hold a lock of the client's
 // audiences (LockAudiencesShared).
 func (t *Tenant) AddMembers(

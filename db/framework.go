@@ -150,9 +150,9 @@ func (t *Tenant) Framework(ctx context.Context, id domain.FrameworkAssignmentID)
 	return page.Rows[0].assignment(), nil
 }
 
-// AssignFramework assigns a framework to an audience, all users or a collection, and enrols the audience in its
+// AssignFramework assigns a framework to an audience, all users or a collection, and enrolls the audience in its
 // courses. If the audience is larger than domain.AssignAtOnce, it queues the enrolments for AssignWaiting. It returns
-// the number of users enrolled in each course, ordered by title, without courses that enrol no user, or Conflict if the
+// the number of users enrolled in each course, ordered by title, without courses that enroll no user, or Conflict if the
 // framework is already assigned to the audience. The client's audiences must be locked (LockAudiences).
 func (t *Tenant) AssignFramework(
 	ctx context.Context, c *Change, n domain.NewFrameworkAssignment,
@@ -177,18 +177,18 @@ func (t *Tenant) AssignFramework(
 	}
 	c.FrameworksChanged(t.ID)
 
-	enrol := c.enrol
+	enroll := c.enroll
 	if later {
-		enrol = c.enrolLater
+		enroll = c.enrolLater
 	}
-	rows, err := enrol(ctx, c.wantedAssignments(requiredCourses(pg.SQL("u.client_id = ? AND f.id = ?", t.ID, n.ID))))
+	rows, err := enroll(ctx, c.wantedAssignments(requiredCourses(pg.SQL("u.client_id = ? AND f.id = ?", t.ID, n.ID))))
 	if err != nil {
 		return nil, err
 	}
 	return t.countByCourse(ctx, c, rows)
 }
 
-// countByCourse returns the number of users enrolled in each course, ordered by title, without courses that enrol
+// countByCourse returns the number of users enrolled in each course, ordered by title, without courses that enroll
 // no one. Given is set in the one row of each course that has no user, and 0 in the rows of its users.
 func (t *Tenant) countByCourse(ctx context.Context, c *Change, rows []enrolledRow) ([]domain.Scheduled, error) {
 	given := map[domain.CourseID]int{}

@@ -42,7 +42,7 @@ func (c *Change) wantedAssignments(required pg.Query) pg.Query {
 		FROM (?) AS required GROUP BY client_id, user_id, course_id`, domain.DateOf(c.At), required)
 }
 
-// EnterAudiences enrols users, without emails, in the courses of the frameworks that are assigned to their audiences.
+// EnterAudiences enrolls users, without emails, in the courses of the frameworks that are assigned to their audiences.
 // Call it after users become active, or change their role, group or collections. The users must be locked or new, and
 // the caller must hold locks of their clients' audiences (LockAudiencesShared). It takes one statement for all users.
 func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) error {
@@ -50,11 +50,11 @@ func (c *Change) EnterAudiences(ctx context.Context, users []domain.UserKey) err
 		return nil
 	}
 	c.requireAudienceLock(users)
-	_, err := c.enrol(ctx, c.wantedAssignments(requiredCourses(haveKeys(users))))
+	_, err := c.enroll(ctx, c.wantedAssignments(requiredCourses(haveKeys(users))))
 	return err
 }
 
-// EnrolUsers enrols new users, without emails, in the programs of their clients, and in the courses that frameworks
+// EnrolUsers enrolls new users, without emails, in the programs of their clients, and in the courses that frameworks
 // require of them. The caller must hold locks of the clients' audiences (LockAudiencesShared).
 func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	if len(users) == 0 {
@@ -62,7 +62,7 @@ func (c *Change) EnrolUsers(ctx context.Context, users []domain.UserKey) error {
 	}
 	c.requireAudienceLock(users)
 	enrolled := haveKeys(users)
-	_, err := c.enrol(ctx, c.wantedAssignments(pg.SQL(`? UNION ALL
+	_, err := c.enroll(ctx, c.wantedAssignments(pg.SQL(`? UNION ALL
 		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days
 		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, requiredCourses(enrolled), enrolled)))
 	return err
@@ -210,7 +210,7 @@ func (c *Change) withdrawAssignments(
 	return err
 }
 
-// enrolSinceSQL enrols new users in the courses ?required as of a past time: the creation of the user or, for a
+// enrolSinceSQL enrolls new users in the courses ?required as of a past time: the creation of the user or, for a
 // framework, of the framework assignment, if that was later. Courses of the program keep their place, others are
 // appended from the position ?appendedFrom. Courses that are overdue on the day ?today are marked as noted, and so
 // cause no event.
@@ -234,7 +234,7 @@ const enrolSinceSQL = `
 		min(since::date + due_after_days), min(since::date + due_after_days) < ?today::date, ?now::timestamptz
 	FROM wanted GROUP BY client_id, user_id, course_id`
 
-// EnrolSince enrols imported users, as of their creation, in the programs of their clients and, if they are active, in
+// EnrolSince enrolls imported users, as of their creation, in the programs of their clients and, if they are active, in
 // the courses of frameworks. Inactive users are in the program because they were active at first. The caller must hold
 // locks of their clients' audiences (LockAudiencesShared).
 func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
@@ -247,12 +247,12 @@ func (c *Change) EnrolSince(ctx context.Context, users []domain.UserKey) error {
 		UNION ALL
 		SELECT u.client_id, u.id, p.course_id, NULL, p.due_after_days, p.position
 		FROM users AS u JOIN program_courses AS p ON p.client_id = u.client_id WHERE ?`, requiredCourses(enrolled), enrolled)
-	return pg.Run(ctx, c, "enrol imported users", pg.SQL(enrolSinceSQL, pg.Named{
+	return pg.Run(ctx, c, "enroll imported users", pg.SQL(enrolSinceSQL, pg.Named{
 		"today": domain.DateOf(c.At), "appendedFrom": AppendedFrom, "required": required, "now": c.At,
 	}))
 }
 
-// AssignFrameworksSince enrols the audiences of imported framework assignments in the courses of the frameworks, as of
+// AssignFrameworksSince enrolls the audiences of imported framework assignments in the courses of the frameworks, as of
 // the creation of the user or of the framework assignment, whichever is later.
 func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.FrameworkAssignmentID) error {
 	if len(ids) == 0 {
@@ -264,7 +264,7 @@ func (c *Change) AssignFrameworksSince(ctx context.Context, ids []domain.Framewo
 	if err != nil || len(users) == 0 {
 		return err
 	}
-	_, err = c.enrol(ctx, pg.SQL(`
+	_, err = c.enroll(ctx, pg.SQL(`
 		SELECT client_id, user_id, course_id, false AS from_program, false AS direct,
 			array_agg(framework) AS frameworks, min(since + due_after_days) AS due_on, false AS notify
 		FROM (?) AS r JOIN LATERAL (

@@ -27,7 +27,7 @@ func (t *Tenant) inAudience(a domain.Audience) pg.Query {
 	return pg.SQL("true") // all users
 }
 
-// directAssignments selects the assignments of a course, with enrol's columns, to the client's users, alias u, that
+// directAssignments selects the assignments of a course, with enroll's columns, to the client's users, alias u, that
 // match a condition. They are direct: a caller requested them.
 func (t *Tenant) directAssignments(n domain.CourseFor, condition pg.Query) pg.Query {
 	return pg.SQL(`
@@ -42,11 +42,11 @@ func (t *Tenant) directAssignments(n domain.CourseFor, condition pg.Query) pg.Qu
 // A user who has the course open keeps the round, with an additional reason. Assign takes the same number of statements
 // for any number of users.
 func (t *Tenant) Assign(ctx context.Context, c *Change, n domain.CourseFor) (domain.Assigned, error) {
-	rows, err := c.enrol(ctx, t.directAssignments(n, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(n.Users))))
+	rows, err := c.enroll(ctx, t.directAssignments(n, pg.SQL("u.id = ANY(?::uuid[])", pg.IDs(n.Users))))
 	return toAssigned(rows), err
 }
 
-// toAssigned sums up enrol's rows of one course: some have counts (Given, Open), the others the outcome for a user.
+// toAssigned sums up enroll's rows of one course: some have counts (Given, Open), the others the outcome for a user.
 func toAssigned(rows []enrolledRow) domain.Assigned {
 	out := domain.Assigned{Skipped: []domain.Skipped{}}
 	for _, r := range rows {
@@ -58,7 +58,7 @@ func toAssigned(rows []enrolledRow) domain.Assigned {
 	return out
 }
 
-// enrol creates all assignments, whatever their reason: a request, a framework or the program of a client. Each
+// enroll creates all assignments, whatever their reason: a request, a framework or the program of a client. Each
 // reason has a query of the wanted assignments, with the columns client_id, user_id, course_id, from_program, direct,
 // frameworks, due_on and notify, and at most one row for each user and course.
 
@@ -91,14 +91,14 @@ const outcomesSQL = `
 // user's list.
 const AppendedFrom = 1000
 
-// enrolSQL enrols locked users in courses. A further round has the new reasons, and the reasons of the previous round
+// enrolSQL enrolls locked users in courses. A further round has the new reasons, and the reasons of the previous round
 // that still hold. If a user already has the course, its assignment only gets the new reasons; the direct reason only
 // if the course is open. It returns two kinds of rows: for each course, the numbers of users who were enrolled and who
 // had the course open; and for each user and course, whether the user gets an email, may have become dormant, or was
 // skipped although the assignment is direct.
 //
 // Of the courses due on the same day, the one with the lowest position, then the lowest id, is next. A user may become
-// dormant only if no course was open, and none was completed within ?dormancy days. enrol recomputes the scores of
+// dormant only if no course was open, and none was completed within ?dormancy days. enroll recomputes the scores of
 // these users, which also stores their next course; stored does so for all others.
 const enrolSQL = `
 	WITH ` + outcomesSQL + `, chosen AS MATERIALIZED (
@@ -197,11 +197,11 @@ type enrolledRow struct {
 	Dormant     bool
 }
 
-// enrol makes, in one statement, the assignments of locked users that the query wanted selects. It stores the next due
+// enroll makes, in one statement, the assignments of locked users that the query wanted selects. It stores the next due
 // courses, except of users who may have become dormant (rows with Dormant): theirs, and their scores, are
 // computed at the end of the change. For notify it emails the users.
-func (c *Change) enrol(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
-	rows, err := pg.All[enrolledRow](ctx, c, "enrol users", pg.SQL(enrolSQL, pg.Named{
+func (c *Change) enroll(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
+	rows, err := pg.All[enrolledRow](ctx, c, "enroll users", pg.SQL(enrolSQL, pg.Named{
 		"wanted": wanted, "today": domain.DateOf(c.At), "now": c.At,
 		"appendedFrom": AppendedFrom, "dormancy": domain.Dormancy, "settlingIn": domain.SettlingIn,
 		"kind": domain.TrainingInvite,
@@ -242,7 +242,7 @@ const enrolLaterSQL = `
 	WHERE direct AND outcome IN ('inactive', 'already_completed')
 	ORDER BY user_id, course_id`
 
-// enrolLater queues the assignments that the query wanted selects, for AssignWaiting. It returns enrol's rows without
+// enrolLater queues the assignments that the query wanted selects, for AssignWaiting. It returns enroll's rows without
 // Mail and Dormant. The client's audiences must be locked (LockAudiences): else two calls could both count an
 // assignment.
 func (c *Change) enrolLater(ctx context.Context, wanted pg.Query) ([]enrolledRow, error) {
@@ -333,7 +333,7 @@ func (c *Change) assignBatch(ctx context.Context, client domain.ClientID, rows [
 	}
 
 	jsonRows := pg.MapRows(rows, func(r *waitingRow) string { return r.Whole })
-	_, err := c.enrol(ctx, pg.SQL(`
+	_, err := c.enroll(ctx, pg.SQL(`
 		SELECT client_id, user_id, course_id, false AS from_program, direct, frameworks, due_on, notify
 		FROM json_populate_recordset(NULL::waiting_assignments, ?::json)`, "["+strings.Join(jsonRows, ",")+"]"))
 	return err

@@ -258,7 +258,7 @@ func (u *User) darkWeb(ctx context.Context) (*domain.UserDarkWeb, error) {
 	return &sum, err
 }
 
-// InsertUser inserts a user in the client's manual group, adds the user to locked collections, and enrols the user in
+// InsertUser inserts a user in the client's manual group, adds the user to locked collections, and enrolls the user in
 // the client's courses. It returns Conflict if the client has a user with the email (decisions 2.8). The caller must
 // hold a lock of the client's audiences (LockAudiencesShared).
 func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, collections []domain.CollectionID) error {
@@ -320,7 +320,7 @@ func (c *Change) UpdateUsers(ctx context.Context, users []domain.User) error {
 	return pg.UpdateRows(ctx, c, "update users", pg.MapRows(users, userRowOf), writableColumns...)
 }
 
-// InsertUsers inserts users, who must have a group, and enrols them in their clients' courses. The caller must hold
+// InsertUsers inserts users, who must have a group, and enrolls them in their clients' courses. The caller must hold
 // locks of the clients' audiences (LockAudiencesShared).
 func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 	if len(users) == 0 {

@@ -14,7 +14,7 @@ func TestLabels(t *testing.T) {
 		{"a", "a"}, {"b", "b"}, {"c", domain.OtherLabel}, {"a", "a"}, {"d", domain.OtherLabel}, {"b", "b"},
 	} {
 		if got := l.Of(step.value); got != step.want {
-			t.Errorf("%s is labelled %s", step.value, got)
+			t.Errorf("%s is labeled %s", step.value, got)
 		}
 	}
 }

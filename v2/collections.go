@@ -81,7 +81,7 @@ func (a *API) addMembers(ctx context.Context, req *api.AddMembersInput) (out *ap
 		if err != nil {
 			return err
 		}
-		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; AddMembers enrols the users
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; AddMembers enrolls the users
 			return err
 		}
 		ids := req.Body.UserIDs

@@ -21,7 +21,7 @@ func (p *pagedTable) breaches(n int) {
 }
 
 // pagedExposures: five users of the client are in each breach, one of them
-// inactive, and so are a neighbour's and another partner's.
+// inactive, and so are a neighbor's and another partner's.
 func pagedExposures(p *pagedTable) {
 	p.ofClient(api.ListExposures, nil, "user_id", "breach_name")
 	exposed := []domain.UserID{p.homes[0].user, p.other.user}
@@ -93,7 +93,7 @@ func pagedTraining(p *pagedTable) {
 }
 
 // pagedClientTraining: two users of the client, one of them inactive, have courses of their
-// own in a second round; a neighbour's and another partner's users have them all.
+// own in a second round; a neighbor's and another partner's users have them all.
 func pagedClientTraining(p *pagedTable) {
 	p.ofClient(api.ListClientTraining, nil, "user_id", "course_id")
 	p.h.Exec("DELETE FROM assignments") // the program's

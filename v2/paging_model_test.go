@@ -137,12 +137,12 @@ func (p *pagedTable) of(o op.Declaration, at ids, show func([16]byte) string, sh
 }
 
 // ofClient is of for rows of a client, or of a user of it. The same tables hold rows of
-// a neighbour and of another partner's client, with the same sort keys and, where the
+// a neighbor and of another partner's client, with the same sort keys and, where the
 // constraints let them, the same ids.
 func (p *pagedTable) ofClient(o op.Declaration, show func([16]byte) string, shown ...string) {
 	stranger, client := p.h.AddPartner("Other"), p.h.AddClient(p.tenant, "Client").ID
 	for i, home := range []pagedHome{
-		{tenant: p.tenant, client: client}, {tenant: p.tenant, client: p.h.AddClient(p.tenant, "Neighbour").ID},
+		{tenant: p.tenant, client: client}, {tenant: p.tenant, client: p.h.AddClient(p.tenant, "Neighbor").ID},
 		{tenant: stranger, client: p.h.AddClient(stranger, "Client").ID}, {tenant: p.tenant, client: client},
 	} {
 		user := p.h.AddUser(home.tenant, home.client, v2test.Email(i))

@@ -220,7 +220,7 @@ func TestPagingPlansOfTenants(t *testing.T) {
 	h.Exec(`INSERT INTO phishing_templates (id, name, language, category, subject, from_address, html, body, created_at)
 		VALUES (gen_random_uuid(), 'T', 'en', 'it', 'T', 'it@example.com', '', '', '2026-01-01Z')`)
 	own := planned(h, tenant, "own")
-	planned(h, tenant, "neighbour")
+	planned(h, tenant, "neighbor")
 	planned(h, stranger, "stranger")
 	h.Exec("VACUUM ANALYZE")
 	for _, list := range plannedLists(own) {

@@ -113,14 +113,14 @@ func newTraced(t *testing.T) (h *v2test.Harness, set *op.Set, queries *pageQueri
 func newPlannedPages(t *testing.T) plannedPages {
 	h, set, queries := newTraced(t)
 	tenant, other := h.AddPartner("Large"), h.AddPartner("Other")
-	client, neighbour := h.AddClient(tenant, "Large").ID, h.AddClient(tenant, "Neighbour").ID
+	client, neighbor := h.AddClient(tenant, "Large").ID, h.AddClient(tenant, "Neighbor").ID
 	h.Exec(`INSERT INTO clients (id, partner_id, name, name_key, average_score, summarized_at, created_at, updated_at)
 		SELECT gen_random_uuid(), CASE WHEN n % 5 = 0 THEN $1::uuid ELSE $2::uuid END, 'n' || n, 'n' || n, 500 + n % 300, $3, $3::timestamptz - n % 1000 * interval '1 hour', $3
 		FROM generate_series(1, 5000) AS n`, other.ID, tenant.ID, h.Clock.Now())
 	h.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
 		SELECT CASE WHEN n % 5 = 0 THEN $1::uuid ELSE $2::uuid END, gen_random_uuid(), n || '@example.com', 'n', n::text, 'n ' || n,
 			CASE WHEN n % 7 = 0 THEN 'inactive' ELSE 'active' END, 'standard', 'en', 'api', 400 + n % 400, $3::timestamptz - n % 5000 * interval '1 hour', $3
-		FROM generate_series(1, 25000) AS n`, neighbour, client, h.Clock.Now())
+		FROM generate_series(1, 25000) AS n`, neighbor, client, h.Clock.Now())
 	h.Exec("VACUUM ANALYZE clients") // as autovacuum does: without it an index alone is not enough
 	h.Exec("VACUUM ANALYZE users")
 	return plannedPages{

@@ -12,7 +12,7 @@ import (
 
 func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *api.User, err error) {
 	err = a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
-		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; InsertUser enrols the user
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; InsertUser enrolls the user
 			return err
 		}
 		if err := lockCollections(ctx, c, t, req.Body.CollectionIDs); err != nil {
@@ -81,7 +81,7 @@ func classifyRole(u domain.User) domain.Role {
 
 func (a *API) updateUser(ctx context.Context, req *api.UpdateUserInput) (out *api.UserDetail, err error) {
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := c.LockAudiencesSharedOf(ctx, req.Path.UserID); err != nil { // first: the update may enrol the user
+		if err := c.LockAudiencesSharedOf(ctx, req.Path.UserID); err != nil { // first: the update may enroll the user
 			return err
 		}
 		u, err := c.LockUser(ctx, req.Path.UserID)

@@ -65,7 +65,7 @@ func (a *API) moveMember(ctx context.Context, in *api.MoveMemberInput) (*op.NoCo
 		if err != nil {
 			return err
 		}
-		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; MoveMember enrols the user
+		if err := c.LockAudiencesShared(ctx, t.ID); err != nil { // first of the locks; MoveMember enrolls the user
 			return err
 		}
 		user := *in.Body.UserID

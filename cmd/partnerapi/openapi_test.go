@@ -90,7 +90,7 @@ func TestSamplesAddressed(t *testing.T) {
 		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		body := w.Body.String()
 		if strings.Contains(w.Header().Get("Content-Type"), "html") {
-			body += regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, "") // a sample may be cut into coloured pieces
+			body += regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, "") // a sample may be cut into colored pieces
 		}
 		for _, part := range []string{"pk_demo", "http://127.0.0.1:8080", "http://example.com"} {
 			if i := strings.Index(body, part); i >= 0 {

@@ -98,7 +98,7 @@ func probeWrite(conn redis.Conn) error {
 	return err
 }
 
-// freshConnection is the context key of a *bool, which is set when a connection was dialled rather than reused.
+// freshConnection is the context key of a *bool, which is set when a connection was dialed rather than reused.
 type freshConnection struct{}
 
 // databasePath matches a URL path with the number of a database, or none.
@@ -157,7 +157,7 @@ func (c *redisClient) lend(ctx context.Context, fn func(redis.Conn) error) error
 	}
 }
 
-// lendOnce calls fn with a connection of the pool, within redisWait; fresh is set if the connection was dialled. It
+// lendOnce calls fn with a connection of the pool, within redisWait; fresh is set if the connection was dialed. It
 // returns errBusy if all connections stay in use.
 func (c *redisClient) lendOnce(ctx context.Context, fresh *bool, fn func(redis.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, freshConnection{}, fresh), redisWait)

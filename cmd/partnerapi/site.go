@@ -79,7 +79,7 @@ var searchWords = map[string]string{
 	"users.list":      "list all users, high risk users",
 	"users.update":    "deactivate, reactivate, offboard, delete, remove a user",
 	"users.find":      "filter, search users by email",
-	"training.assign": "assign a course, enrol, enroll",
+	"training.assign": "assign a course, enroll, enroll",
 	"admins.invite":   "add an admin",
 }
 

@@ -118,7 +118,7 @@ func stageAccounts(
 	ids := slices.Sorted(maps.Keys(merged))
 	accounts := make([]string, len(ids))
 	for i, id := range ids {
-		accounts[i] = marshalled(merged[id])
+		accounts[i] = marshaled(merged[id])
 	}
 
 	if err := pg.PreferIndexes(ctx, c); err != nil {
@@ -142,11 +142,11 @@ func stageAccounts(
 		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`,
 		pg.Named{
 			"client": client, "ids": ids, "accounts": accounts, "fromStart": fromStart,
-			"blank": marshalled(domain.BlankAccount()), "phaseUnchanged": phaseUnchanged,
+			"blank": marshaled(domain.BlankAccount()), "phaseUnchanged": phaseUnchanged,
 		}))
 }
 
-func marshalled(r domain.AccountRecord) string {
+func marshaled(r domain.AccountRecord) string {
 	text, _ := json.Marshal(r) // cannot fail: the fields are strings and booleans
 	return string(text)
 }

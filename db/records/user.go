@@ -93,7 +93,7 @@ func (b *users) nameOf(u *db.UserRow) (name, string) {
 	return name{u.Client.UUID(), domain.EmailKey(u.Email)}, u.Email
 }
 
-// follow adds the effects of new and changed users to the change, and enrols the new users. Events are written only
+// follow adds the effects of new and changed users to the change, and enrolls the new users. Events are written only
 // for changed users of clients that are not archived.
 func (b *users) follow(ctx context.Context) error {
 	created := make([]domain.UserKey, len(b.inserts))

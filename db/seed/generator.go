@@ -52,24 +52,24 @@ func (g *generator) newClient(spec clientSpec) *client {
 	return c
 }
 
-// behaviour holds the probabilities by which a user completes courses, falls for simulations and reports emails.
-type behaviour struct{ diligent, gullible, alert float64 }
+// behavior holds the probabilities by which a user completes courses, falls for simulations and reports emails.
+type behavior struct{ diligent, gullible, alert float64 }
 
-// behaviour returns random probabilities. Most users are diligent and not gullible.
-func (g *generator) behaviour() behaviour {
+// behavior returns random probabilities. Most users are diligent and not gullible.
+func (g *generator) behavior() behavior {
 	x := g.Float64()
 	diligent := 0.985 + 0.015*g.Float64() // high, because it is the probability for each of many courses
 	if g.chance(0.15) {
 		diligent = 0.3 + 0.6*g.Float64()
 	}
-	return behaviour{diligent: diligent, gullible: 0.02 + 0.45*x*x*x, alert: 0.5 * g.Float64()}
+	return behavior{diligent: diligent, gullible: 0.02 + 0.45*x*x*x, alert: 0.5 * g.Float64()}
 }
 
 // addHistory adds training, simulations, reported emails and exposures to users of a client. every is the average
 // number of days between a user's simulations.
 func (g *generator) addHistory(c *client, users []*user, every int) {
 	for _, u := range users {
-		b := g.behaviour()
+		b := g.behavior()
 		for _, spec := range g.catalogue.program {
 			g.addAssignments(u, spec, b, u.CreatedAt, nil /* no framework: the program */)
 		}

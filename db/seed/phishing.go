@@ -10,7 +10,7 @@ import (
 
 // addSimulations adds simulated emails sent to a user. every is the average number of days between two emails. An
 // inactive user got none in the last 60 days.
-func (g *generator) addSimulations(u *user, b behaviour, every int) {
+func (g *generator) addSimulations(u *user, b behavior, every int) {
 	end := g.today
 	if u.Status != domain.Active {
 		end = g.today.AddDays(-60)
@@ -30,8 +30,8 @@ type outcome struct {
 // scannerReasons are the reasons by which a mail scanner is detected.
 var scannerReasons = []domain.AutomatedReason{domain.ByHead, domain.ByNetwork, domain.ByHaste}
 
-// outcome returns a random outcome of an email to a user with a behaviour.
-func (g *generator) outcome(b behaviour) (r outcome) {
+// outcome returns a random outcome of an email to a user with a behavior.
+func (g *generator) outcome(b behavior) (r outcome) {
 	if g.chance(0.02) {
 		return outcome{automated: oneOf(g.random, scannerReasons)}
 	}
@@ -109,12 +109,12 @@ var suspiciousEmails = []struct {
 	{"Urgent: change of bank details", "treasurer@pay-update.example", domain.ClassPhishing, "deleted"},
 	{"Shared document: Q3 plan", "no-reply@doc-share.example", domain.ClassPhishing, "moved_to_junk"},
 	{"Win a weekend away", "offers@prize-draw.example", domain.ClassSpam, "moved_to_junk"},
-	{"Minutes of Tuesday's meeting", "office@neighbour.example", domain.ClassSafe, "none"},
+	{"Minutes of Tuesday's meeting", "office@neighbor.example", domain.ClassSafe, "none"},
 	{"Voicemail from unknown number", "voice@call-notice.example", domain.ClassPending, ""},
 }
 
 // addReportedEmails adds random reports of real emails by a user.
-func (g *generator) addReportedEmails(u *user, b behaviour) {
+func (g *generator) addReportedEmails(u *user, b behavior) {
 	for g.chance(b.alert * 0.3) {
 		g.addReportedEmail(u, g.between(0, len(suspiciousEmails)-1), g.between(1, 500))
 	}

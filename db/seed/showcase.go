@@ -120,8 +120,8 @@ func (g *generator) addShowcaseTraining(c *client) {
 
 	for _, u := range []*user{finished, overdue, renewed} {
 		ofProgram := len(u.training)
-		// The courses of frameworks get one round each, as a zero behaviour completes nothing. Then all are completed.
-		g.addFrameworkTraining(u, c, behaviour{})
+		// The courses of frameworks get one round each, as a zero behavior completes nothing. Then all are completed.
+		g.addFrameworkTraining(u, c, behavior{})
 		for i := ofProgram; i < len(u.training); i++ {
 			u.training[i].CompletedAt = g.at(yesterday)
 		}

@@ -31,7 +31,7 @@ func (u *user) newAssignment(spec courseSpec, at time.Time) assignment {
 
 // addAssignments adds all rounds of a user's course: the first one assigned at the time at, and for an active user one
 // more whenever a completion is spec.Months old. The reason is the framework assignment f or, if nil, the program.
-func (g *generator) addAssignments(u *user, spec courseSpec, b behaviour, at time.Time, f *db.FrameworkRow) {
+func (g *generator) addAssignments(u *user, spec courseSpec, b behavior, at time.Time, f *db.FrameworkRow) {
 	a := u.newAssignment(spec, at)
 	a.FromProgram = f == nil
 	if f != nil {
@@ -55,7 +55,7 @@ func (g *generator) addAssignments(u *user, spec courseSpec, b behaviour, at tim
 
 // completionTime returns a random time at which a user completes a course, mostly before it is due. It returns zero if
 // the user has not completed it yet.
-func (g *generator) completionTime(a *assignment, b behaviour) time.Time {
+func (g *generator) completionTime(a *assignment, b behavior) time.Time {
 	assigned := domain.DateOf(a.AssignedAt)
 	on := assigned.AddDays(g.between(1, assigned.DaysUntil(a.DueOn)))
 	if g.chance(0.15) {
@@ -79,7 +79,7 @@ func addMonths(d domain.Date, months int) domain.Date {
 
 // addFrameworkTraining adds the courses that the client's frameworks require of an active user. If the user already has
 // the course, the framework assignment is added to its reasons.
-func (g *generator) addFrameworkTraining(u *user, c *client, b behaviour) {
+func (g *generator) addFrameworkTraining(u *user, c *client, b behavior) {
 	for i := range c.frameworks {
 		f := &c.frameworks[i]
 		if u.Status != domain.Active || !c.inAudience(u, f.AudienceID) {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// logoWidth and logoHeight bound the logo on the first page, in millimetres. logoDensity is the pixels of a logo that
-	// are a millimetre, unless these bounds make it smaller.
+	// logoWidth and logoHeight bound the logo on the first page, in millimeters. logoDensity is the pixels of a logo that
+	// are a millimeter, unless these bounds make it smaller.
 	logoWidth, logoHeight = 60.0, 13.0
 	logoDensity           = 4.0
 	logoGap               = 4.0
@@ -39,7 +39,7 @@ func (l *layout) drawBrand(b domain.Brand) {
 	l.add(height+3.5, append(marks, l.words(name, x, height/2+1.4, brandStyle))...)
 }
 
-// logo returns a mark that draws a logo at the left margin, with its size in millimetres.
+// logo returns a mark that draws a logo at the left margin, with its size in millimeters.
 func (l *layout) logo(file []byte, mediaType string, width, height float64) mark {
 	const name = "logo"
 	options := fpdf.ImageOptions{ImageType: strings.TrimPrefix(mediaType, "image/")}

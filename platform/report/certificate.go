@@ -34,7 +34,7 @@ func (a *Attachments) CertificatePDF(ctx context.Context, c domain.Certificate) 
 	return pdf.Bytes(), nil
 }
 
-// The measures of a certificate, A4 on its side, in millimetres.
+// The measures of a certificate, A4 on its side, in millimeters.
 const (
 	certificateWidth, certificateHeight = pageHeight, pageWidth
 	// certificateText is the maximum width of its texts.

@@ -68,7 +68,7 @@ func (c *Chart) values() iter.Seq[float64] {
 	}
 }
 
-// widest returns the width of the widest label, in millimetres.
+// widest returns the width of the widest label, in millimeters.
 func (l *layout) widest(labels []string) (widest float64) {
 	for _, label := range labels {
 		widest = max(widest, l.width(l.clean(label), labelStyle))

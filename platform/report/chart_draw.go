@@ -6,7 +6,7 @@ import (
 	"partnerapi/domain"
 )
 
-// The measures of charts, in millimetres.
+// The measures of charts, in millimeters.
 const (
 	chartHeight = 54.0 // of a Bar chart, below the title
 	// lowHeight is that of a Line and a Donut, which leaves room for a summary of one page.
@@ -24,7 +24,7 @@ const (
 	labelGap, labelDrop = 1.5, 0.9
 )
 
-// box is a rectangle on the page, by its upper left corner, in millimetres.
+// box is a rectangle on the page, by its upper left corner, in millimeters.
 type box struct{ x, y, width, height float64 }
 
 // drawChart draws a chart that is not empty, with a legend if it has several series.

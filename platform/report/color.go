@@ -96,7 +96,7 @@ func (c color) hex() string { return fmt.Sprintf("%02X%02X%02X", c[0], c[1], c[2
 // rgb returns the color as the PDF library takes it.
 func (c color) rgb() (red, green, blue int) { return int(c[0]), int(c[1]), int(c[2]) }
 
-// The measures of a page, A4, in millimetres.
+// The measures of a page, A4, in millimeters.
 const (
 	pageWidth    = 210.0
 	pageHeight   = 297.0

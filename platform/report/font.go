@@ -275,18 +275,18 @@ func visualOrder(text string) string {
 	return strings.Join(runs, "")
 }
 
-// millimetres is the length of a point in millimetres.
-const millimetres = 25.4 / 72
+// millimeters is the length of a point in millimeters.
+const millimeters = 25.4 / 72
 
-// width returns the width of a clean text in millimetres.
+// width returns the width of a clean text in millimeters.
 func (t *typefaces) width(text string, s style) (sum float64) {
 	for _, r := range text {
 		sum += max(t.face(r, s.bold).width(r), 0) // -1 without a glyph
 	}
-	return sum * s.size * millimetres
+	return sum * s.size * millimeters
 }
 
-// wrap cleans a text and breaks it into lines of at most a width in millimetres: at spaces, or within a word that is
+// wrap cleans a text and breaks it into lines of at most a width in millimeters: at spaces, or within a word that is
 // wider than a line. If maxLines is not 0 and the text has more lines, it cuts the text there, with an ellipsis.
 func (t *typefaces) wrap(text string, width float64, s style, maxLines int) []string {
 	var lines []string

@@ -13,7 +13,7 @@ import (
 // mark draws a part of a row whose top is at y on the page. It does not change the row's height.
 type mark func(y float64)
 
-// strip is a row of the whole width, with its height in millimetres.
+// strip is a row of the whole width, with its height in millimeters.
 type strip struct {
 	height float64
 	marks  []mark
@@ -24,7 +24,7 @@ type strip struct {
 type layout struct {
 	*typefaces
 	pdf  *fpdf.Fpdf
-	used float64 // the height of the rows of the page, in millimetres
+	used float64 // the height of the rows of the page, in millimeters
 	// head draws the header of every page after the first, and tableHead the header of a
 	// table that continues on the page; nil for none.
 	head, tableHead func()
@@ -158,7 +158,7 @@ func (l *layout) bar(x, y, width, height float64, c color) mark {
 // rule returns a mark that draws a thin line over the width of the page.
 func (l *layout) rule(y float64) mark { return l.bar(0, y, bodyWidth, 0.25, faint) }
 
-// write draws a text, as clean returns it, on one line. Its baseline begins at (x, y) on the page, in millimetres.
+// write draws a text, as clean returns it, on one line. Its baseline begins at (x, y) on the page, in millimeters.
 func (l *layout) write(text string, x, y float64, s style) {
 	l.pdf.SetTextColor(s.color.rgb())
 	for _, r := range l.runs(visualOrder(text), s.bold) {

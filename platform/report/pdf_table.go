@@ -12,7 +12,7 @@ const (
 	maxPageRows = 1000
 	// maxCellLines is the maximum number of lines of a cell; the rest is cut.
 	maxCellLines = 3
-	// cellInset is the space at each side of a cell, in millimetres.
+	// cellInset is the space at each side of a cell, in millimeters.
 	cellInset = 1.5
 	// headLines is the maximum number of lines of a column's title.
 	headLines = 3
@@ -95,7 +95,7 @@ func (l *layout) newPageTable(t *Table) *pageTable {
 	}
 	return &pageTable{
 		layout: l, Table: t, cell: style{size: size, color: ink}, head: style{size: size - 0.5, bold: true, color: gray},
-		lineHeight: size * millimetres * 1.3,
+		lineHeight: size * millimeters * 1.3,
 	}
 }
 

@@ -316,7 +316,7 @@ func (blocks) renderTable(w util.BufWriter, _ []byte, _ ast.Node, entering bool)
 	return ast.WalkContinue, err
 }
 
-// formatter marks tokens with classes, whose colours are in site.css.
+// formatter marks tokens with classes, whose colors are in site.css.
 var formatter = html.New(html.WithClasses(true), html.PreventSurroundingPre(true))
 
 // highlight renders code in a language, with a button that copies it; in an unknown language as plain text.

@@ -338,7 +338,7 @@ func TestStartPage(t *testing.T) {
 	}
 }
 
-// TestVendored: the scripts of others, and their licences, are those that renew.sh wrote.
+// TestVendored: the scripts of others, and their licenses, are those that renew.sh wrote.
 func TestVendored(t *testing.T) {
 	t.Parallel()
 	const dir = "assets/vendor"

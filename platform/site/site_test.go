@@ -276,7 +276,7 @@ func TestReference(t *testing.T) {
 	}
 	if script := get(t, s, "/docs/assets/scalar"+between(w.Body.String(), `src="/docs/assets/scalar`, `"`)); script.Code != http.StatusOK ||
 		!strings.HasPrefix(script.Body.String(), "/*! @scalar/api-reference") || !strings.Contains(script.Body.String()[:200], "MIT License") {
-		t.Errorf("Scalar: status %d, and no licence at its head", script.Code)
+		t.Errorf("Scalar: status %d, and no license at its head", script.Code)
 	}
 	for _, path := range []string{"/docs/reference/v9/big_things", "/docs/reference/v9/other", "/docs/reference/v9/"} {
 		if w := get(t, s, path); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/docs/reference/v9" {

@@ -278,7 +278,7 @@ var backoff = lease.Backoff{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
 }
 
-// longestPause is the longest Retry-After that is honoured.
+// longestPause is the longest Retry-After that is honored.
 const longestPause = 2 * time.Hour
 
 // markOf returns the mark of a delivery after an attempt that ended at now. An unsuccessful attempt fails the delivery

@@ -79,14 +79,14 @@ func (r *release) checkLicenses(ctx context.Context) error {
 		ids, _ := p.ids() // which assess has found
 		count[strings.Join(ids, ", ")]++
 	}
-	fmt.Fprintf(r.progress, "the licences of %d modules and scripts fit: %v\n", len(parts), count)
+	fmt.Fprintf(r.progress, "the licenses of %d modules and scripts fit: %v\n", len(parts), count)
 	return nil
 }
 
 // licenseTexts are the licenses of all parts, one after the other.
 func licenseTexts(parts []part) []byte {
 	var all bytes.Buffer
-	fmt.Fprintln(&all, "The program has code of others. What follows are their licences.")
+	fmt.Fprintln(&all, "The program has code of others. What follows are their licenses.")
 	for _, p := range parts {
 		fmt.Fprintf(&all, "\n%s\n%s %s\n", strings.Repeat("=", 80), p.name, p.version)
 		for _, t := range p.licenses {

@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	flags.StringVar(&r.out, "out", "dist", "the `folder` that is written: a new or an empty one")
 	dirty := flags.Bool("dirty", false, "take the sources with changes that are not committed, to try this tool")
 	flags.BoolVar(&r.profiled, "pgo", true, "optimize for the CPU profile "+profile+"; all packages are compiled anew for it")
-	onlyLicenses := flags.Bool("licenses", false, "check the licences of what the program is built from, and write nothing")
+	onlyLicenses := flags.Bool("licenses", false, "check the licenses of what the program is built from, and write nothing")
 	flags.Func("targets", "make only these `targets`, as linux/amd64,darwin/arm64", func(text string) (err error) {
 		r.targets, err = parseTargets(text)
 		return err
@@ -117,7 +117,7 @@ func (r *release) named(root string) error {
 	return nil
 }
 
-// make makes all artefacts.
+// make makes all artifacts.
 func (r *release) make(ctx context.Context) (err error) {
 	begin := time.Now()
 	fmt.Fprintf(r.progress, "%s of the commit %.12s, %s\n", r.version, r.commit, r.time.Format(time.RFC3339))
@@ -151,7 +151,7 @@ func (r *release) make(ctx context.Context) (err error) {
 	return nil
 }
 
-// makeOf makes the artefacts of one target.
+// makeOf makes the artifacts of one target.
 func (r *release) makeOf(t target) error {
 	if err := r.write(r.name(t.os+"_"+t.arch+".tar.gz"), func(w io.Writer) error { return r.writeArchive(w, t) }); err != nil {
 		return err
@@ -168,12 +168,12 @@ func (r *release) makeOf(t target) error {
 	return nil
 }
 
-// name is an artefact's.
+// name is an artifact's.
 func (r *release) name(rest string) string {
 	return "partnerapi_" + strings.TrimPrefix(r.version, "v") + "_" + rest
 }
 
-// write writes an artefact, and says so. One that fails is omitted.
+// write writes an artifact, and says so. One that fails is omitted.
 func (r *release) write(name string, fill func(io.Writer) error) error {
 	begin := time.Now()
 	path := filepath.Join(r.out, name)
@@ -192,7 +192,7 @@ func (r *release) write(name string, fill func(io.Writer) error) error {
 	return nil
 }
 
-// writeSums writes the checksums of the artefacts, as sha256sum -c reads them.
+// writeSums writes the checksums of the artifacts, as sha256sum -c reads them.
 func (r *release) writeSums(w io.Writer) error {
 	files, err := os.ReadDir(r.out)
 	if err != nil {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Writes the scripts of others that the pages load, of these versions of npm, each with its
-# licence at the head: Scalar renders the reference, MiniSearch searches.
+# license at the head: Scalar renders the reference, MiniSearch searches.
 # SHA256SUMS has the hashes of what it wrote, which a test holds the files to.
-# Scalar's package has no file of its licence; scalar.LICENSE is that of its repository.
+# Scalar's package has no file of its license; scalar.LICENSE is that of its repository.
 set -euo pipefail
 cd "$(dirname "$0")"
 scalar=1.72.1
