@@ -68,7 +68,7 @@ func WithReplica(url string, log *slog.Logger) Option {
 	return func(o *options) { o.pool = append(o.pool, pg.WithReplica(url, log)) }
 }
 
-// WithStrictLocks, for tests, makes a Change panic if a lock is out of the lock order, or an audience is not locked.
+// WithStrictLocks makes, in tests, a Change panic if a lock is out of the lock order, or an audience is not locked.
 func WithStrictLocks() Option { return func(o *options) { o.strict = true } }
 
 // Open opens the database at a postgres:// URL. It does not connect yet.
