@@ -50,7 +50,7 @@ func (s ResultStep) scannerRule(sent time.Time) AutomatedReason {
 func (s ResultStep) opens() bool { return s.Kind == MailOpened || s.Kind == MailClicked }
 
 // Unsent reports whether the email is not marked as sent. No user can have acted on such an email, unless the process
-// stopped after it sent the email and before it marked it. Such an email is sent again (docs/operating.md).
+// stopped after it sent the email and before it marked it. Such an email is sent again (docs/operate/emails.md).
 func (r Result) Unsent() bool { return r.SentAt == nil }
 
 // Refuses returns the reason why a step is impossible: the email was not sent, or was sent after the step. It returns

@@ -19,7 +19,7 @@ import (
 
 // fates are where a kill can find a mail: had the mail server accepted it, and
 // was it marked as sent? What was accepted and not marked arrives twice; that is
-// the one window for a repetition (docs/operating.md). status is why the simulated one
+// the one window for a repetition (docs/operate/emails.md). status is why the simulated one
 // cannot be cancelled; empty where it can.
 var fates = map[string]struct {
 	accepted, marked bool

@@ -35,7 +35,7 @@ var guidePaths = map[string]string{
 }
 
 // operate lists the operators' guides in reading order. Those of extensions follow.
-var operate = []string{"operating", "versions", "scale", "issuing-keys", "import", "breaches", "flags", "metrics"}
+var operate = []string{"operating", "versions", "scale", "issuing-keys", "emails", "import", "breaches", "flags", "metrics"}
 
 // allGuides returns the guides, with the guides of extensions.
 func allGuides() []site.Group {

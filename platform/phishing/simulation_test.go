@@ -264,7 +264,7 @@ func TestDefaultNetworks(t *testing.T) {
 		t.Errorf("the list is %v: %v", networks, err)
 	}
 	list, listErr := os.ReadFile("networks.txt")
-	guide, guideErr := os.ReadFile("../../docs/operating.md")
+	guide, guideErr := os.ReadFile("../../docs/operate/emails.md")
 	if listErr != nil || guideErr != nil {
 		t.Fatal(listErr, guideErr)
 	}
