@@ -67,7 +67,7 @@ var eventForms = []op.Form{
 	eventForm[Client](domain.ClientCreated, "A client was created."),
 	eventForm[UserDetail](domain.UserCreated, "A user was added, by a request or a directory sync."),
 	eventForm[UserDetail](domain.UserUpdated, "A field of the user record changed: name, email address, department, job "+
-		"title, manager, status, role, language, group or source. A new score, course or exposure does not count."),
+		"title, manager, status, role, language, group or source. A new score, course or exposure does not cause this event."),
 	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
 	eventForm[PhishingResult](domain.ResultUpdated, "A person opened, clicked or reported a simulated email, opened its "+
 		"attachment or submitted credentials, or a scheduled email was cancelled. Changes that the service processes "+
@@ -76,7 +76,7 @@ var eventForms = []op.Form{
 	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,
-		"A course was not completed by its due date. The event is sent once, within ten minutes after that day (UTC) ended."),
+		"A course was not completed by its due date. The event is sent once, within ten minutes after the end of that day (UTC)."),
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
 	eventForm[Exposure](domain.DataExposed, "User data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
