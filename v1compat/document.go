@@ -23,7 +23,7 @@ var examples embed.FS
 // about is the description of the document, in Markdown.
 const about = `The older version of the API. Build new integrations on version 2.
 
-**API keys.** Send your API key in the ` + "`X-API-Key`" + ` header of every request. The keys are those of version 2.
+**API keys.** Send your API key in the ` + "`X-API-Key`" + ` header of every request. Version 2 uses the same keys.
 
 **IDs** of clients, collections, policies, reports, templates and groups are numeric; IDs of users, admins and emails ` +
 	`are UUIDs.
@@ -33,7 +33,7 @@ const about = `The older version of the API. Build new integrations on version 2
 
 **Bodies.** Unknown fields are ignored; ` + "`null`" + ` and an empty string count as omitted for an optional field.
 
-**Rate limits.** An API key can send 600 requests a minute, including those to version 2.`
+**Rate limits.** Each API key allows 600 requests a minute, including those to version 2.`
 
 // aboutLink describes the header Link.
 const aboutLink = "With `rel=\"successor-version\"`, the path and query of the request of version 2 that returns the same data. " +
@@ -41,7 +41,7 @@ const aboutLink = "With `rel=\"successor-version\"`, the path and query of the r
 
 // failures are v1's own descriptions of error statuses.
 var failures = map[int]string{
-	http.StatusBadRequest: "`invalid_request`: a parameter or the body is wrong. `message` names each wrong part.",
+	http.StatusBadRequest: "`invalid_request`: a parameter or the body is invalid. `message` names each invalid part.",
 	http.StatusForbidden:  "`forbidden`: the key lacks the scope or has no access to the client, or the client does not exist.",
 	http.StatusNotFound:   "`not_found`: an object in the request does not exist, or the key has no access to it.",
 	http.StatusConflict:   "`conflict`: the request conflicts with existing data, such as a name that is in use.",

@@ -33,7 +33,7 @@ type SentEmail struct {
 
 // upTo1000From100 is the window of sent emails: 100 rows by default, up to 1000.
 type upTo1000From100 struct {
-	Limit integer `query:"limit" default:"100" doc:"Number of items to return, 1 to 1000. Other values are set to the nearest of these."`
+	Limit integer `query:"limit" default:"100" doc:"Number of items to return, 1 to 1000. Other values are set to the nearest bound."`
 	window
 }
 

@@ -16,7 +16,7 @@ import (
 type Error struct {
 	Status    int         `json:"status" doc:"The HTTP status."`
 	Error     domain.Code `json:"error" doc:"The kind of error, for programs. The codes are those of version 2."`
-	Message   string      `json:"message" doc:"What went wrong, for people. It names each wrong field."`
+	Message   string      `json:"message" doc:"What went wrong, for people. It names each invalid field."`
 	RequestID string      `json:"request_id" doc:"ID of the request, as in X-Request-Id."`
 }
 

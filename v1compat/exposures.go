@@ -15,8 +15,8 @@ type ExposureCount struct {
 	Email               string                `json:"email" doc:"The user's email address."`
 	FirstName           string                `json:"first_name" doc:"First name. Can be empty."`
 	LastName            string                `json:"last_name" doc:"Last name. Can be empty."`
-	ResolvedExposures   int                   `json:"resolved_exposures" doc:"Number of exposures that are resolved now."`
-	UnresolvedExposures int                   `json:"unresolved_exposures" doc:"Number of exposures that are not resolved now."`
+	ResolvedExposures   int                   `json:"resolved_exposures" doc:"Number of the user's exposures that are currently resolved."`
+	UnresolvedExposures int                   `json:"unresolved_exposures" doc:"Number of the user's exposures that are currently unresolved."`
 }
 
 // moment is the start or the end of a period: a time, or a whole day (UTC).

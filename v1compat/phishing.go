@@ -100,7 +100,7 @@ type sendPhishing struct {
 	Body struct {
 		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required" doc:"UUID of an active user."`
 		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required" doc:"Numeric ID of the template."`
-		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send. If omitted, null or in the past, immediately."`
+		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send the email. If omitted, null or in the past, it is sent immediately."`
 	}
 }
 

@@ -184,7 +184,7 @@ func (w window) upTo(most int, limit integer) pageRequest {
 
 // upTo50 is the window of most lists.
 type upTo50 struct {
-	Limit integer `query:"limit" default:"20" doc:"Number of items to return, 1 to 50. Other values are set to the nearest of these."`
+	Limit integer `query:"limit" default:"20" doc:"Number of items to return, 1 to 50. Other values are set to the nearest bound."`
 	window
 }
 
@@ -192,7 +192,7 @@ func (w upTo50) page() pageRequest { return w.upTo(50, w.Limit) }
 
 // upTo1000 is the window of longer lists.
 type upTo1000 struct {
-	Limit integer `query:"limit" default:"200" doc:"Number of items to return, 1 to 1000. Other values are set to the nearest of these."`
+	Limit integer `query:"limit" default:"200" doc:"Number of items to return, 1 to 1000. Other values are set to the nearest bound."`
 	window
 }
 

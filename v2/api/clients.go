@@ -44,8 +44,8 @@ type ClientTraining struct {
 type ClientPhishing struct {
 	ClickRate90d   float64 `json:"click_rate_90d" doc:"Percentage of the emails sent in the last 90 days that were clicked, 0 to 100. Submitted credentials and opened attachments count as clicks; activity of email scanners does not."`
 	ReportRate90d  float64 `json:"report_rate_90d" doc:"Percentage of the emails sent in the last 90 days that were reported, 0 to 100."`
-	ClickRate365d  float64 `json:"click_rate_365d" since:"2.4" doc:"Like click_rate_90d, for the last 365 days. It can change as days pass, without a change of updated_at."`
-	ClickRateTotal float64 `json:"click_rate_total" since:"2.4" doc:"Like click_rate_90d, for all emails that were ever sent."`
+	ClickRate365d  float64 `json:"click_rate_365d" since:"2.4" doc:"Like click_rate_90d, but for the last 365 days. It can change as days pass, without a change of updated_at."`
+	ClickRateTotal float64 `json:"click_rate_total" since:"2.4" doc:"Like click_rate_90d, but for all emails ever sent."`
 }
 
 // ClientFeatures says what a client has switched on.

@@ -119,7 +119,7 @@ type AddMembersInput struct {
 // AddedMembers says how many users became members.
 type AddedMembers struct {
 	AddedCount  int `json:"added_count" doc:"Number of users who became members. Existing members are not counted."`
-	MemberCount int `json:"member_count" doc:"Number of members now."`
+	MemberCount int `json:"member_count" doc:"Current number of members."`
 }
 
 // RemoveMemberInput asks to remove a user from a collection.

@@ -64,7 +64,7 @@ var Objects = map[string]string{
 	"WebhookDelivery":        "The delivery of an event to a webhook, with its attempts.",
 	"Event":                  "A change to a client, as in the list of events and in webhook deliveries.",
 	"ErrorEnvelope":          "The body of every error response.",
-	"FieldError":             "A part of the request that is wrong or conflicts with an existing object.",
+	"FieldError":             "A part of the request that is invalid or conflicts with an existing object.",
 }
 
 //go:embed examples/*.json

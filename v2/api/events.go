@@ -71,8 +71,8 @@ var eventForms = []op.Form{
 	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
 	eventForm[PhishingResult](domain.ResultUpdated, "A person opened, clicked or reported a simulated email, opened its "+
 		"attachment or submitted credentials, or a scheduled email was cancelled. Changes that the service processes "+
-		"together are one event: read the latest status from `data`. Sending, a failure to send and the activity of email "+
-		"scanners cause no event."),
+		"together are one event: read the latest status from `data`. Sent emails, failed emails and email scanner activity "+
+		"cause no event."),
 	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,

@@ -26,8 +26,8 @@ type DarkWebUser struct {
 	Email               string        `json:"email" format:"email" doc:"The user's email address."`
 	FirstName           string        `json:"first_name" doc:"First name. Can be empty."`
 	LastName            string        `json:"last_name" doc:"Last name. Can be empty."`
-	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of exposures that are resolved now."`
-	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of exposures that are not resolved now."`
+	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of the user's exposures that are currently resolved."`
+	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of the user's exposures that are currently unresolved."`
 	UpdatedAt           domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or exposures last changed. updated_since filters by this time."`
 }
 

@@ -37,7 +37,7 @@ type FrameworkAssignment struct {
 	Modules    FrameworkModules             `json:"modules" doc:"The modules of the framework that are enabled."`
 	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"Which requirements of the framework are met. At most 5 minutes old."`
 	CreatedAt  domain.Time                  `json:"created_at" doc:"When the framework was assigned."`
-	UpdatedAt  domain.Time                  `json:"updated_at" since:"2.5" doc:"When the assignment was created or last changed in more than evaluated_at. updated_since filters by this time."`
+	UpdatedAt  domain.Time                  `json:"updated_at" since:"2.5" doc:"When the assignment was created or last changed; a new evaluated_at alone does not count. updated_since filters by this time."`
 }
 
 // FrameworkRef names a framework.
@@ -126,7 +126,7 @@ type ListClientFrameworksInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only assignments that were created, or changed in more than evaluated_at, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only assignments that were created or changed at or after this time. A new evaluated_at alone does not count as a change."`
 	}
 }
 

@@ -10,7 +10,7 @@ var GetKey = op.Declare[GetKeyInput, Key](op.Meta{
 	ID: "key.get", Starred: true, Method: "GET", Path: "/key", Scope: domain.AnyScope, Since: op.V2_4, Status: 200,
 	Summary: "Get the current API key",
 	Description: "Returns the API key of the request, without its secret: scopes, access, networks and expiry, and the release of " +
-		"the API. Any valid key can call it, so use it to test a connection.",
+		"the API. It accepts any valid key, so use it to test a connection.",
 })
 
 // GetKeyInput asks for the calling key.

@@ -13,9 +13,9 @@ type PhishingResult struct {
 	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. It only moves forward. failed: the email will never be sent."`
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the email."`
 	Automated              bool                    `json:"automated" doc:"Whether an email scanner also opened or clicked the email. This changes no status, time, rate or score."`
-	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it requested only the head of a page (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`
+	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`
 	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled it. Null unless status is failed."`
-	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service gave up sending. Null unless status is failed."`
+	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service stopped trying to send the email. Null unless status is failed."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the email is scheduled to be sent."`
 	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not yet."`
 	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not yet."`
@@ -31,7 +31,7 @@ type PhishingSummary struct {
 	Days30         PhishingCounts `json:"30d" doc:"Emails sent in the last 30 days, including today (UTC)."`
 	Days90         PhishingCounts `json:"90d" doc:"Emails sent in the last 90 days, including today (UTC)."`
 	Days365        PhishingCounts `json:"365d" doc:"Emails sent in the last 365 days, including today (UTC)."`
-	Total          PhishingCounts `json:"total" doc:"All emails that were ever sent."`
+	Total          PhishingCounts `json:"total" doc:"All emails ever sent."`
 	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more emails of the last 365 days."`
 
 	// Client is the client whose budget the call counts against.
@@ -96,7 +96,7 @@ type ListPhishingResultsInput struct {
 		op.Paging
 		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
 		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
-		Status       *ResultStatuses `query:"status" doc:"Only results with one of these statuses now, comma-separated."`
+		Status       *ResultStatuses `query:"status" doc:"Only results that currently have one of these statuses, comma-separated."`
 		Since        *domain.Time    `query:"since" doc:"Only emails sent at or after this time. The list is then in order of sending."`
 		Until        *domain.Time    `query:"until" doc:"Only emails sent before this time. The list is then in order of sending."`
 		UpdatedSince *domain.Time    `query:"updated_since" doc:"Only results that changed at or after this time."`
@@ -161,7 +161,7 @@ type SendPhishingInput struct {
 	Body struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
 		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives one that they have not seen, in their language and from the client's enabled categories."`
-		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send. If omitted or in the past, immediately."`
+		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, they are sent immediately."`
 		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, and schedule nothing."`
 	}
 }

@@ -13,7 +13,7 @@ type ReportedEmail struct {
 	ReportedAt     domain.Time            `json:"reported_at" doc:"When the user reported the email."`
 	Subject        string                 `json:"subject" doc:"Subject of the email. Can be empty."`
 	Sender         string                 `json:"sender" doc:"Sender as stated in the email, usually an email address."`
-	Classification domain.EmailClass      `json:"classification" doc:"Result of the triage; pending before it. Draft: it depends on the mailbox integration."`
+	Classification domain.EmailClass      `json:"classification" doc:"Result of the triage; pending until then. Draft: it depends on the mailbox integration."`
 	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the email was classified. Null while classification is pending."`
 	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the email. Null if not known. Draft."`
 	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service learned that the email was reported or last classified. updated_since filters by this time."`
@@ -36,7 +36,7 @@ type ListReportedEmailsInput struct {
 		op.Paging
 		Since          *domain.Time      `query:"since" doc:"Only emails reported at or after this time."`
 		Until          *domain.Time      `query:"until" doc:"Only emails reported before this time."`
-		Classification domain.EmailClass `query:"classification" validate:"omitempty,enum" doc:"Only emails with this classification now."`
+		Classification domain.EmailClass `query:"classification" validate:"omitempty,enum" doc:"Only emails that currently have this classification."`
 		UpdatedSince   *domain.Time      `query:"updated_since" doc:"Only emails that were reported or classified at or after this time."`
 	}
 }

@@ -13,10 +13,10 @@ type SyncRun struct {
 	StartedAt   *domain.Time       `json:"started_at" doc:"When the run began. Null if not yet."`
 	FinishedAt  *domain.Time       `json:"finished_at" doc:"When the run ended. Null if not yet."`
 	Created     int                `json:"created" doc:"Number of users created."`
-	Updated     int                `json:"updated" doc:"Number of users who changed or became active again, without merged and deactivated users."`
+	Updated     int                `json:"updated" doc:"Number of users who changed or became active again, excluding merged and deactivated users."`
 	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive because their account was disabled, was removed or left the group."`
 	Merged      int                `json:"merged" doc:"Number of existing users who were merged with an account of the same email address. The directory updates them from now on."`
-	Unchanged   int                `json:"unchanged" doc:"Number of the directory's other users. Counted at the end of the run."`
+	Unchanged   int                `json:"unchanged" doc:"Number of all other users from the directory, counted at the end of the run."`
 	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts that the run could not apply: the account has no user, its email address could not be set on its user, or the account is gone and its user stays active. Guests and accounts without an email address are not listed."`
 	Error       *string            `json:"error" doc:"Why the run failed and what to do. Null if it did not fail."`
 	UpdatedAt   domain.Time        `json:"updated_at" since:"2.5" doc:"When the run last changed. updated_since filters by this time."`

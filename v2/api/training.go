@@ -90,7 +90,7 @@ type ListClientTrainingInput struct {
 	Query struct {
 		op.Paging
 		UserID         string              `query:"user_id" validate:"max=500" doc:"Only courses of this user."`
-		UserStatus     domain.UserStatus   `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users with this status now."`
+		UserStatus     domain.UserStatus   `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who currently have this status."`
 		CourseID       string              `query:"course_id" validate:"max=500" doc:"Only this course."`
 		Status         *AssignmentStatuses `query:"status" doc:"Only courses with one of these statuses today (UTC), comma-separated."`
 		CompletedSince *domain.Time        `query:"completed_since" doc:"Only courses completed at or after this time."`
@@ -121,7 +121,7 @@ type AssignTrainingInput struct {
 		CourseID domain.CourseID              `json:"course_id" validate:"required" doc:"A course in the catalog."`
 		Audience *Audience                    `json:"audience" validate:"required" doc:"The users to assign the course to."`
 		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"Last day (UTC) for completing the course. If omitted, 30 days from today."`
-		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to email each user to whom the course is assigned, now."`
+		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to immediately email each user to whom the course is assigned."`
 		DryRun   bool                         `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the result without changing anything."`
 	}
 }

@@ -15,7 +15,7 @@ type Webhook struct {
 	Status         domain.WebhookStatus   `json:"status" doc:"Status of the webhook. paused: a caller paused it; disabled: the service disabled it, because for 24 hours deliveries failed and none succeeded, the endpoint returned 410, or the API key of the webhook was revoked or has expired."`
 	CreatedAt      domain.Time            `json:"created_at" doc:"When the webhook was created."`
 	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
-	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the first of the current consecutive failures occurred. Null if the last delivery succeeded, or since then the URL was changed or the webhook was activated."`
+	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or since then the URL was changed or the webhook was activated."`
 	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the API key of the webhook was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled, or was disabled by version 1.0 of the service."`
 }
 
@@ -52,8 +52,8 @@ var (
 	UpdateWebhook = op.Declare[UpdateWebhookInput, Webhook](op.Meta{
 		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Update a webhook",
-		Description: "Changes only the fields that you send: status `paused` stops deliveries, `active` resumes them, also of a disabled " +
-			"webhook, without the events in between. If the API key of the webhook was revoked or has expired, `status` must " +
+		Description: "Changes only the fields that you send: status `paused` stops deliveries, and `active` resumes them, even for a disabled " +
+			"webhook; events in between are not delivered. If the API key of the webhook was revoked or has expired, `status` must " +
 			"be `active`: the webhook continues with the calling key and its previous clients.",
 		Fails: []domain.Code{domain.Conflict},
 	})

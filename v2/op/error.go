@@ -43,7 +43,7 @@ type ErrorBody struct {
 	Message   string              `json:"message" doc:"What went wrong, for people. The wording may change."`
 	RequestID string              `json:"request_id" doc:"ID of the request, as in X-Request-Id."`
 	DocURL    string              `json:"doc_url" format:"uri" doc:"URL of the section about this code in the guide to errors, for people."`
-	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are wrong or conflict with an existing object, if any."`
+	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are invalid or conflict with an existing object, if any."`
 }
 
 // ErrorGuide is the path of the guide to errors, which has a heading for every code, below the service's address.

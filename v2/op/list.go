@@ -195,7 +195,7 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 // FeedQuery selects a page of a feed; feeds embed it in their Query.
 type FeedQuery struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"Maximum number of items to return."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page, or latest to begin at the end of the feed. If omitted, the feed begins with the oldest items that are kept."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page, or latest to begin at the end of the feed. If omitted, the feed begins with the oldest events that are kept."`
 }
 
 // latestCursor is the cursor that begins a feed at its end.
@@ -209,8 +209,8 @@ type FeedPage[T any] struct {
 
 // FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
-	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. It stays valid while there are no further items. Null only with follow=false, if there are no further items now."`
-	HasMore    bool         `json:"has_more" doc:"Whether there are further items now. If false, try again later."`
+	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. It stays valid even if no further events exist yet. Null only with follow=false, if no further events exist now."`
+	HasMore    bool         `json:"has_more" doc:"Whether further events exist now. If false, try again later."`
 	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the feed contains all events before this time: next time, begin with since=as_of. Otherwise null."`
 }
 

@@ -141,7 +141,7 @@ const instructions = "Tools of the partner API of a security awareness training 
 	"If tools have no output schemas, a page is text with one line per row and tabs between columns; fields selects " +
 	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] returns rows in JSON. Risk scores go from 0 to 1000; " +
 	"a low score is risky. An error is a JSON object with a code, a message and the names of any wrong arguments. Set " +
-	"idempotency_key to any string to be able to repeat a call within 24 hours without performing it twice. Other " +
+	"idempotency_key to any string so that you can repeat a call within 24 hours without performing it twice. Other " +
 	"toolsets have more tools: add ?toolsets=all, or the names of toolsets, to the server's URL."
 
 // serverOf returns the SDK server for callers with the rights.

@@ -17,7 +17,7 @@ func about(release op.Release) string {
 
 const aboutStart = `The partner API of a security awareness training service. It gives a partner access to its clients.
 
-**API keys.** Send your API key in the ` + "`X-API-Key`" + ` header of every request. An object that the key has no ` +
+**API keys.** Send your API key in the ` + "`X-API-Key`" + ` header of every request. A request for an object that the key has no ` +
 	`access to returns 404, as if it did not exist.
 
 **IDs** are opaque strings. Store them; do not parse or build them.
@@ -29,10 +29,10 @@ const aboutEnd = `.
 
 **Times** are RFC 3339 in UTC, dates are UTC days, and percentages go from 0 to 100 with one decimal.
 
-**Errors** have one envelope with a stable ` + "`code`" + `; ` + "`fields`" + ` names every wrong part of the request. ` +
+**Errors** share one format with a stable ` + "`code`" + `; ` + "`fields`" + ` names every invalid part of the request. ` +
 	`Later versions may add fields, enum values and event types to responses: ignore those that you do not know.
 
-**Rate limits.** An API key can send 600 requests a minute and 16 concurrently. An operation with a lower limit per ` +
+**Rate limits.** Each API key allows 600 requests a minute and 16 concurrent requests. An operation with a lower limit per ` +
 	`client says so; the ` + "`X-RateLimit`" + ` headers report the limit that applies.`
 
 // aboutUpdatedSince returns what a document adds to the description of updated_since in every list.
@@ -42,7 +42,7 @@ func aboutUpdatedSince(release op.Release) string {
 
 // aboutAdditions explains additions, in a document that has some.
 const aboutAdditions = "\n\n**Additions.** An operation with the badge Addition is not part of the API as its owner published it. " +
-	"It is served and supported like all others, but another service with that API may not have it."
+	"It is served and supported like all others, but another service with that API may lack it."
 
 // aboutRetries follows about in a document with operations that accept an Idempotency-Key.
-const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST to be able to repeat the request safely for 24 hours."
+const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST so that you can safely repeat the request for 24 hours."

@@ -41,7 +41,7 @@ func newComponents() *openapi3.Components {
 		}}},
 		Headers: openapi3.Headers{
 			"X-Request-Id": header("ID of the request, also in errors and logs. "+
-				"It is the X-Request-Id that you sent, if that is well formed.",
+				"It is the X-Request-Id that you sent, if you sent a valid one.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
 			"X-RateLimit-Limit": header("Number of requests allowed per minute: the limit of the API key or, "+
 				"if the operation has one, the lower limit for one client.", integerFrom(1)),
@@ -179,7 +179,7 @@ const ExampleRequestID = "req_01jxt3e8f0c7kq5v9m2hz4p6wn"
 
 // failures are the documented errors.
 var failures = []Failure{
-	{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is wrong. `fields` names each wrong part.",
+	{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is invalid. `fields` names each invalid part.",
 		"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
 	{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the key is missing, unknown, expired or revoked.",
 		"the API key is unknown, expired or revoked", nil},
@@ -195,13 +195,13 @@ var failures = []Failure{
 		"a client with this name already exists", []domain.FieldError{{Field: "name", Message: "is in use by another client"}}},
 	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body is larger than 1 MiB.",
 		"the body is larger than 1 MiB", nil},
-	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names a coding such as " +
+	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names an encoding such as " +
 		"gzip. Send the body uncompressed.", "Content-Encoding must not be gzip; send the body uncompressed",
 		[]domain.FieldError{{Field: "Content-Encoding", Message: "must not be gzip; send the body uncompressed"}}},
 	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit or the limit of the operation is reached. " +
 		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key; retry after the time in Retry-After", nil},
 	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log contains the request ID.",
 		"something went wrong on our side; try again, and report the request ID if the problem persists", nil},
-	{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot reach its database. " +
+	{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot process the request now, for example because its database is unavailable. " +
 		"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},
 }

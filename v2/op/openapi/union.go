@@ -118,7 +118,7 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) (*openapi3.Oper
 	for status, about := range map[string]string{
 		"2XX":     "The event was received. Respond within 10 seconds.",
 		"410":     "The endpoint is gone: the service disables the webhook.",
-		"default": "A failure, including a redirect. The service sends the event again for up to 24 hours, but not a ping.",
+		"default": "A failure, including a redirect. The service retries the event for up to 24 hours; it does not retry a ping.",
 	} {
 		out.Responses.Set(status, &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about}})
 	}
