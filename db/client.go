@@ -285,10 +285,10 @@ func (c *Change) limitInvites(ctx context.Context, partner domain.PartnerID, cli
 	case err != nil:
 		return err
 	case oldest.Partner != nil:
-		refusal.Message = "the partner has sent 100 invites within the last 24 hours, which is as many as it may"
+		refusal.Message = "this partner has reached its limit of 100 invites in 24 hours; retry after the time in Retry-After"
 		refusal.RetryAfter = oldest.Partner.Add(domain.PartnerInviteWindow).Sub(c.At)
 	case oldest.Client != nil:
-		refusal.Message = "20 invites to this client were sent within the last hour, which is as many as it may have"
+		refusal.Message = "this client has reached its limit of 20 invites an hour; retry after the time in Retry-After"
 	default:
 		return nil
 	}

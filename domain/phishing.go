@@ -170,7 +170,7 @@ func (t *Template) Sender() (mail.Address, error) {
 		return mail.Address{}, fmt.Errorf("the sender is not an address: %w", err)
 	}
 	if strings.Contains(a.Address, "{{") {
-		return mail.Address{}, errors.New("the sender's address holds a placeholder; only the name before it may")
+		return mail.Address{}, errors.New("the sender's address contains a placeholder; only the name before it may")
 	}
 	return *a, nil
 }

@@ -87,7 +87,7 @@ func (f *Facade) addClientRoutes() {
 	addCall(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
 		Description: "Creates a client of the API key's partner. The client starts with the foundational training program. Use " +
-			"the ID in the response to address it.",
+			"the ID in the response to refer to it.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},
 	}, api.CreateClient, fillCreateClient, toCreatedClient, nil)

@@ -186,7 +186,7 @@ func (i *installedService) install() {
 	blocks := chapter(i.t, "Install", 3)
 	i.types(blocks[0])
 	said := i.types(blocks[1] + "\necho \"key: $KEY\"\n")
-	says(i.t, said, `"data":[`, "can read and write all tables, and is no superuser")
+	says(i.t, said, `"data":[`, "can read and write all tables and is not a superuser")
 	i.key = regexp.MustCompile(`key: (\S+)`).FindStringSubmatch(said)[1]
 }
 

@@ -50,7 +50,7 @@ type dialer struct {
 // dial connects to an address. It fails at once if the address timed out less than silentFor ago.
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if until, ok := d.silent.Load(address); ok && time.Now().Before(until.(time.Time)) {
-		return nil, fmt.Errorf("%s did not answer a moment ago", address)
+		return nil, fmt.Errorf("%s did not respond a moment ago", address)
 	}
 	conn, err := d.DialContext(ctx, network, address)
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {

@@ -50,7 +50,7 @@ func (b *frameworks) create(in *domain.FrameworkAssignmentRecord, row *importedF
 // and for a changed audience.
 func (b *frameworks) apply(in *domain.FrameworkAssignmentRecord, before, row *importedFramework) error {
 	if _, found := domain.FrameworkByID(row.FrameworkID); before == nil && !found {
-		return errors.New("framework must be a framework of the catalogue, such as hipaa")
+		return errors.New("framework must be a framework of the catalog, such as hipaa")
 	}
 	switch audience := in.Audience.Value; {
 	case !in.Audience.Given: // a new one keeps the default, all users
@@ -74,7 +74,7 @@ func (b *frameworks) setAudience(row *importedFramework, a domain.AudienceRecord
 	row.AudienceType = a.Type
 	switch {
 	case a.Type == domain.FrameworkForAll && (a.ID != nil || a.Deleted):
-		return errors.New("audience: that of all users has a type alone")
+		return errors.New("audience: an audience of all users has only a type")
 	case a.Type == domain.FrameworkForAll:
 		return nil
 	case a.ID == nil:
@@ -90,7 +90,7 @@ func (b *frameworks) setAudience(row *importedFramework, a domain.AudienceRecord
 	}
 	switch exists := object.isOf(row.ClientID); {
 	case exists && a.Deleted:
-		return errors.New("audience: the collection is there, and not deleted")
+		return errors.New("audience: the collection exists and is not deleted")
 	case !exists && !a.Deleted:
 		return fmt.Errorf("audience: there is no such %s of the client", a.Type)
 	}

@@ -90,7 +90,7 @@ func (b *policies) checkScope(in *domain.PolicyRecord, before, p *importedPolicy
 	case !ok || !collection.isOf(p.Client):
 		return noSuch("scope_id", id)
 	case deleted:
-		return errors.New("scope_deleted: the collection is there")
+		return errors.New("scope_deleted: the collection exists")
 	}
 	return nil
 }

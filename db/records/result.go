@@ -207,13 +207,13 @@ func checkResult(r *domain.Result, at time.Time) error {
 	case (r.FailedAt != nil) != (r.Failure != ""):
 		return errors.New("failed_at and failure: a failed email has both")
 	case r.FailedAt != nil && r.SentAt != nil:
-		return errors.New("failed_at: the mail was sent")
+		return errors.New("failed_at: the email was sent")
 	case r.ReportedAt != nil && !r.Reported:
 		return errors.New("reported is false, and reported_at is given")
 	case r.SentAt == nil && r.Reported:
-		return errors.New("reported: the mail was not sent")
+		return errors.New("reported: the email was not sent")
 	case r.SentAt == nil && r.Automated:
-		return errors.New("automated_reason: the mail was not sent")
+		return errors.New("automated_reason: the email was not sent")
 	}
 	latest := at.Add(domain.SignalLead)
 	for _, f := range []struct {
@@ -230,7 +230,7 @@ func checkResult(r *domain.Result, at time.Time) error {
 			return fmt.Errorf("%s is in the future", f.name)
 		case f.at == r.FailedAt: // a failed email was not sent
 		case r.SentAt == nil:
-			return fmt.Errorf("%s: the mail was not sent", f.name)
+			return fmt.Errorf("%s: the email was not sent", f.name)
 		case f.at.Before(*r.SentAt):
 			return fmt.Errorf("%s is before sent_at", f.name)
 		}
@@ -248,7 +248,7 @@ func checkProgress(before, after *domain.Result) error {
 		before.Status != after.Status && before.Status != domain.ResultScheduled && after.Status == domain.ResultFailed:
 		return fmt.Errorf("would move the result from %s back to %s", before.Status, after.Status)
 	case before.Reported && !after.Reported:
-		return errors.New("reported: the mail was reported already")
+		return errors.New("reported: the email was already reported")
 	}
 	return nil
 }

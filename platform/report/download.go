@@ -50,7 +50,7 @@ func (d *Downloads) Mount(engine *gin.Engine) {
 
 // refusals are the response texts of errors, by status.
 var refusals = map[int]string{
-	http.StatusForbidden:          "This link is not valid, or not any more: ask for a new one.",
+	http.StatusForbidden:          "This link is invalid or has expired: request a new one.",
 	http.StatusNotFound:           "This report is gone.",
 	http.StatusServiceUnavailable: "This report cannot be read now: try again in a minute.",
 }

@@ -368,7 +368,7 @@ func TestManualGroupsOfOneBatch(t *testing.T) {
 		{[]string{other, ref("group", 11, `'name':'D'`)}, "1 created, 0 updated, 0 unchanged, 1 refused", prefixed[domain.GroupKind](12)},
 	} {
 		counts, refusals := w.take(c.lines...)
-		if want := "line 2: manual: the client has the group " + c.held + " for users who are kept by hand\n"; counts != c.counts || refusals != want {
+		if want := "line 2: manual: the client has the group " + c.held + " for users who are managed manually\n"; counts != c.counts || refusals != want {
 			t.Errorf("%s\n%snot %s\n%s", counts, refusals, c.counts, want)
 		}
 	}
@@ -400,14 +400,14 @@ func TestRefused(t *testing.T) {
 		ref("admin", 60, `'client':#10,'email':'boss@acme.example','name':'A','role':'admin'`):        "email: the admin " + prefixed[domain.AdminKind](11) + " has it already",
 		ref("admin", 11, `'client':#50`):                                                              "client cannot be changed",
 		ref("group", 60, `'client':#9,'name':'G'`):                                                    "client: " + nothing + "client",
-		ref("group", 60, `'client':#10,'name':'G','manual':true`):                                     "manual: the client has the group " + prefixed[domain.GroupKind](13) + " for users who are kept by hand",
+		ref("group", 60, `'client':#10,'name':'G','manual':true`):                                     "manual: the client has the group " + prefixed[domain.GroupKind](13) + " for users who are managed manually",
 		ref("group", 12, `'manual':true`):                                                             "manual cannot be changed",
 		ref("group", 12, `'client':#50`):                                                              "client cannot be changed",
 		ref("user", 60, `'email':'a@b.example'`):                                                      "client is required",
 		ref("user", 60, `'client':#9,'email':'a@b.example'`):                                          "client: " + nothing + "client",
 		ref("user", 60, `'client':#10,'email':'a@b.example','group':#51`):                             "group: " + nothing + "group",
 		ref("user", 20, `'client':#50`):                                                               "client cannot be changed",
-		ref("user", 20, `'collection_ids':[#9]`):                                                      "collection_ids[0]: " + nothing + "collection; the user is there without them",
+		ref("user", 20, `'collection_ids':[#9]`):                                                      "collection_ids[0]: " + nothing + "collection; the user was imported without them",
 		ref("collection", 60, `'client':#10`):                                                         "name is required",
 		ref("collection", 60, `'client':#10,'name':'board'`):                                          "name: the collection " + prefixed[domain.CollectionKind](30) + " has it already",
 		ref("collection", 30, `'members':[#20,#52]`):                                                  "members[1]: " + nothing + "user of the client",

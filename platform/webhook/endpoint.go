@@ -112,7 +112,7 @@ func readCAs(name string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", name)
+		return nil, fmt.Errorf("%s contains no certificate in PEM", name)
 	}
 	return pool, nil
 }

@@ -175,7 +175,7 @@ func (s *Store) LockAnnouncement(ctx context.Context, a Announcement) error {
 	return s.change(ctx, "remind of the end of v1", func(_ context.Context, state *State, _ time.Time) error {
 		current, err := state.requireAnnouncement()
 		if err == nil && (!current.Announced.Equal(a.Announced) || !current.Sunset.Equal(a.Sunset)) {
-			err = fmt.Errorf("version 1 ends on %s, and not on %s", FormatTime(current.Sunset), FormatTime(a.Sunset))
+			err = fmt.Errorf("version 1 ends on %s, not on %s", FormatTime(current.Sunset), FormatTime(a.Sunset))
 		}
 		return err
 	})

@@ -142,7 +142,7 @@ func assessRole(role doctor.Role) finding {
 		return fail("run as the owner of the tables: "+role.Grants()+"; for the tables of later versions, see docs/operating.md, Roles",
 			fmt.Errorf("%s lacks rights on %s", role.Name, role.Denied))
 	}
-	return pass("%s can read and write all tables, and is no superuser", role.Name)
+	return pass("%s can read and write all tables and is not a superuser", role.Name)
 }
 
 // assessDurability warns if a crash of the server can lose commits.

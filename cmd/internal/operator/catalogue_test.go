@@ -212,7 +212,7 @@ func TestReadTemplates(t *testing.T) {
 		`entry 2 ("Season"): contains unknown placeholders: time.current_season(), x y`, `entry 3 ("Reset"): has the same name as entry 1`,
 		`entry 4 ("No link"): has no link`, `entry 5 ("Score"): deception_score must be between 1 and 6: 7`, `entry 6 ("Sender"): the sender is not an address`, `entry 7 (""): needs a name`,
 		`entry 8 ("Empty"): needs a subject`, `entry 9 ("Sign"): the indicator "luck"`, `entry 10 ("Silent"): has no indicators`,
-		`entry 11 ("Two words"): the sender's address holds a placeholder`, `entry 12 ("Hidden"): has no link`,
+		`entry 11 ("Two words"): the sender's address contains a placeholder`, `entry 12 ("Hidden"): has no link`,
 		`entry 13 ("Open"): contains unknown placeholders: {{ without its }}`, `entry 14 ("Swallowed"): contains unknown placeholders: url, {{url`,
 		`entry 15 ("éé`, `entry 16 ("Wordy"): has a subject of more than 500 characters`, `entry 17`,
 	}

@@ -43,10 +43,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"version", "operation"}),
 		keys: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "partnerapi_key_requests_total", Help: "Requests by version and key: who still uses the old one.",
+			Name: "partnerapi_key_requests_total", Help: "Requests by version and key, which show who still uses the old version.",
 		}, []string{"version", "key"}),
 		refused: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "partnerapi_refusals_total", Help: "Requests answered 429, by the key's partner.",
+			Name: "partnerapi_refusals_total", Help: "Requests that returned 429, by the key's partner.",
 		}, []string{"partner"}),
 		partners: domain.NewLabels(refusedPartners),
 		moving: factory.NewCounter(prometheus.CounterOpts{
@@ -54,7 +54,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Writes that returned 503 because their partner was moving to another cell.",
 		}),
 		misdirected: factory.NewCounter(prometheus.CounterOpts{
-			Name: "partnerapi_misdirected_total", Help: "Requests answered 421, as their key lives in another cell.",
+			Name: "partnerapi_misdirected_total", Help: "Requests that returned 421 because their key belongs to another cell.",
 		}),
 	}
 	m.refused.WithLabelValues(noPartner) // creates the series, with 0
