@@ -171,7 +171,7 @@ type commands struct {
 	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data for performance tests." example:"seed --clients 5 --users 100"`
 	Breaches  operator.Breaches  `cmd:"" help:"Import the breaches that exposures refer to."`
 	Catalogue operator.Catalogue `cmd:"" help:"Copy courses, templates, breaches and frameworks to another cell."`
-	Export    operator.Export    `cmd:"" help:"Export the service's objects in the format of import: one JSON object per line." example:"export platform.ndjson\nexport --partner 'Northlight MSP' --signals signals.ndjson platform.ndjson"`
+	Export    operator.Export    `cmd:"" help:"Export the service's objects in the format that import reads: one JSON object per line." example:"export platform.ndjson\nexport --partner 'Northlight MSP' --signals signals.ndjson platform.ndjson"`
 	Import    operator.Import    `cmd:"" help:"Import a platform's objects: one JSON object per line." example:"import --dry-run platform.ndjson\nimport --errors refused.ndjson platform.ndjson"`
 	Ingest    operator.Ingest    `cmd:"" help:"Apply signals about what happened on the platform: one JSON object per line." example:"ingest signals.ndjson"`
 	Reports   operator.Reports   `cmd:"" help:"Create reports."`
@@ -179,7 +179,7 @@ type commands struct {
 	Directory operator.Directory `cmd:"" help:"Connect clients to their directories and sync them."`
 	Webhooks  operator.Webhooks  `cmd:"" help:"List webhooks and their deliveries, pause and resume webhooks, and follow events without a webhook."`
 	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document." example:"openapi v2 --release latest"`
-	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that speaks MCP through standard input and output to a service." example:"mcp --url https://api.example.com --read-only"`
+	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that uses MCP over standard input and output to a service." example:"mcp --url https://api.example.com --read-only"`
 	Version   versionCmd         `cmd:"" help:"Print the version." example:"version"`
 
 	Completion completionCmd `cmd:"" help:"Print a shell script that completes this program's commands and flags." example:"completion bash"`

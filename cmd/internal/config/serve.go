@@ -25,7 +25,7 @@ type ServeFlags struct {
 	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"Separate address for /metrics. If omitted, the API's address serves /metrics if it is a loopback address; otherwise /metrics is not served."`
 	Drain          time.Duration `default:"0s" help:"Time to keep accepting requests after SIGTERM, while /readyz returns 503."`
 	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3, 2.4, 2.5 or latest."`
-	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"Redis server in which replicas share request budgets and checkpoints of paging."`
+	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"Redis server in which replicas share request budgets and paging checkpoints."`
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Networks of proxies whose forwarded IP addresses are trusted."`
 	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Their opens and clicks are not counted. This list replaces the built-in list of Microsoft's and Proofpoint's networks."`
 	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer agents (/mcp) only the tools that read, and reject calls of the others."`

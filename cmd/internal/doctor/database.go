@@ -396,7 +396,7 @@ func join(first, second finding) finding {
 // assessEndingKeys warns of API keys that stop working soon.
 func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(keys) == 0 {
-		return pass("none ends within 30 days")
+		return pass("none expires within 30 days")
 	}
 	parts := pg.MapRows(keys, func(k *doctor.EndingKey) string {
 		text := fmt.Sprintf("%s (%s, of %s) on %s", k.Prefix, k.Name, k.Partner, k.ExpiresAt.UTC().Format(time.DateOnly))

@@ -30,9 +30,9 @@ type Command struct {
 }
 
 func (Command) Help() string {
-	return "Run it with the flags and the environment of serve. It changes no tables and sends no emails. In the report store " +
+	return "Run it with the flags and the environment of serve. It changes no tables and sends no emails. In the report store, " +
 		"it writes a small object and deletes it again. The exit status is 1 if a check failed, and 0 if there are only warnings. " +
-		"With --recount it makes no checks but corrects stored counts; the service may run meanwhile."
+		"With --recount, it runs no checks but corrects stored counts; the service can keep running."
 }
 
 // verdict is the outcome of a check.

@@ -54,7 +54,7 @@ type addAdminCmd struct {
 
 // Help says what the scope is.
 func (addAdminCmd) Help() string {
-	return `With --client, the admin has access to that client organization only; without it, to the whole partner. You may omit --partner if there is only one. Owners and admins of a partner receive its emails, such as those about failing webhooks. The admin's open invite to the client counts as accepted.`
+	return `With --client, the admin has access to that client organization only; without it, to the whole partner. You can omit --partner if there is only one partner. Owners and admins of a partner receive its emails, such as those about failing webhooks. The admin's open invite to the client counts as accepted.`
 }
 
 // Run adds an admin, by the rules of import.
@@ -146,7 +146,7 @@ type listAdminsCmd struct {
 
 // Help says which admins are listed.
 func (listAdminsCmd) Help() string {
-	return `Without flags, lists the admins of all partners and clients. With --partner, lists those of a partner and its clients. With --client, lists those of one client organization, without those of its partner.`
+	return `Without flags, lists the admins of all partners and clients. With --partner, lists those of a partner and its clients. With --client, lists only those of one client organization, not those of its partner.`
 }
 
 // Run lists admins.

@@ -20,9 +20,9 @@ import (
 // Audit is the command audit, which lists changes and who made them.
 type Audit struct {
 	database.Flags
-	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its ID, UUID or name. Give an archived client by its ID."`
+	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its ID, UUID or name. For an archived client, use its ID."`
 	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by this API key: its prefix, as keys list shows it. Use command for changes by commands."`
-	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z or, for 36 hours ago, 36h."`
+	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 	JSON   bool      `name:"json" env:"-" help:"Print JSON, an array of entries."`
 }
 

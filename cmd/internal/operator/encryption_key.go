@@ -34,7 +34,7 @@ type rotateKeyCmd struct {
 }
 
 func (rotateKeyCmd) Help() string {
-	return `First create a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (with file:PATH, put NEW before OLD in the file; no restart is needed). Then run this command with the same keys. Then remove OLD. If the command is interrupted, run it again.
+	return `First, create a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (with file:PATH, put NEW before OLD in the file; no restart is needed). Then run this command with the same keys. Then remove OLD. If the command is interrupted, run it again.
 
 With an embedded database and without --encryption-key, this command creates the new key itself, as the first one in encryption.key.`
 }

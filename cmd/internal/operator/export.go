@@ -17,17 +17,17 @@ import (
 // Export is the command export, which writes the objects of the service.
 type Export struct {
 	database.Flags
-	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for the standard output."`
+	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for standard output."`
 	Partner string `env:"-" help:"The partner whose objects to write: its ID, UUID or name. Default: all partners."`
-	Signals string `env:"-" placeholder:"FILE" help:"A file for what users did, such as completed courses and signed policies, in the format of ingest."`
+	Signals string `env:"-" placeholder:"FILE" help:"A file for what users did, such as completed courses and signed policies, in the format that ingest reads."`
 }
 
 func (Export) Help() string {
 	return "Writes all objects that the command import accepts, one JSON object per line. An import of the lines into " +
 		"another database creates the same objects there. The export does not include the templates and breaches of " +
 		"the catalog: import those first, with the commands templates import and breaches import. All data is from one " +
-		"moment: the command reads in one transaction, which changes nothing, blocks no other and lasts as long " +
-		"as the writing. A file receives its name when it is complete. The guide at /docs/operate/import " +
+		"moment: the command reads in one transaction, which changes nothing, does not block others and lasts as long " +
+		"as the export. A file receives its name when it is complete. The guide at /docs/operate/import " +
 		"describes the lines."
 }
 

@@ -20,7 +20,7 @@ import (
 type Import struct {
 	database.Flags
 	config.MailDomainsFlag
-	File   string `arg:"" help:"A file of objects, one JSON object per line; - for the standard input."`
+	File   string `arg:"" help:"A file of objects, one JSON object per line; - for standard input."`
 	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"The kind of objects, such as user, if the file is a table instead: comma-separated values with the names of the fields in the first row."`
 	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and print the same report, but change nothing. Meanwhile, the rows that the lines would change are locked."`
 	Errors string `env:"-" placeholder:"FILE" help:"A file for all rejected lines: one JSON object with line and reason for each."`
@@ -30,8 +30,8 @@ func (Import) Help() string {
 	return "A line with an unknown ID creates an object with that ID; any other line sets the fields that it contains. " +
 		"Nothing is deleted. The lines can be in any order: the command first reads them into a table of the database and " +
 		"then applies them. New objects send no emails and publish no events; changed objects publish their events. " +
-		"Invalid lines are skipped; the others are applied. The first 20 invalid lines are printed with their numbers on the standard error " +
-		"stream, with a count by reason; --errors writes all of them to a file. If the command is interrupted, run it again with the same lines. The exit status is 0 if all lines were " +
+		"Invalid lines are skipped; the others are applied. The first 20 invalid lines are printed with their numbers on standard error " +
+		"with a count by reason; --errors writes all of them to a file. If the command is interrupted, run it again with the same lines. The exit status is 0 if all lines were " +
 		"applied, now or before, and 1 if a line was rejected or the command was interrupted. The guide at " +
 		"/docs/operate/import describes the lines."
 }
@@ -97,13 +97,13 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 // Ingest is the command ingest, which records events of the platform.
 type Ingest struct {
 	database.Flags
-	File string `arg:"" help:"A file of signals, one JSON object per line; - for the standard input."`
+	File string `arg:"" help:"A file of signals, one JSON object per line; - for standard input."`
 }
 
 func (Ingest) Help() string {
 	return "Each signal is applied once, in any order and however often you send it: the command is idempotent, " +
-		"so you can run it again with the same lines. Invalid lines are printed with their numbers on the standard error " +
-		"stream and skipped; the others are applied. The exit status is 0 if all lines were applied, now or before, " +
+		"so you can run it again with the same lines. Invalid lines are printed with their numbers on standard error " +
+		"and skipped; the others are applied. The exit status is 0 if all lines were applied, now or before, " +
 		"and 1 if a line was rejected or the command was interrupted."
 }
 

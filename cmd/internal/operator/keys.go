@@ -32,12 +32,12 @@ type Keys struct {
 type createKeyCmd struct {
 	database.Flags
 	Name    string         `required:"" env:"-" help:"The key's name, which says what it is for."`
-	Partner string         `env:"-" help:"The partner: its ID, UUID or name. You may omit it if there is only one."`
-	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key can access: their IDs, UUIDs or names. Give an archived client, or one with a comma in its name, by its ID."`
+	Partner string         `env:"-" help:"The partner: its ID, UUID or name. You can omit it if there is only one."`
+	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key can access: their IDs, UUIDs or names. For an archived client, or one with a comma in its name, use the ID."`
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"The key's permissions: read, write or both."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"Up to 100 networks or IP addresses from which the key can be used. Default: all."`
 	Expires domain.Date    `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, such as 2027-01-31."`
-	V1      bool           `name:"v1" env:"-" help:"Allow v1 to the key even if new keys cannot use it (v1 phase --new off)."` // v1-line
+	V1      bool           `name:"v1" env:"-" help:"Allow the key to use v1 even if new keys cannot (v1 phase --new off)."` // v1-line
 	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix and its settings."`
 }
 

@@ -32,7 +32,7 @@ type Mail struct {
 
 type failedMailCmd struct {
 	database.Flags
-	Since cli.Since `env:"-" placeholder:"TIME" help:"Only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z or, for 36 hours ago, 36h."`
+	Since cli.Since `env:"-" placeholder:"TIME" help:"Only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 	Limit int       `env:"-" default:"1000" help:"Maximum number of emails to list, oldest failure first."`
 	JSON  bool      `name:"json" env:"-" help:"Print JSON, an array of emails."`
 }
@@ -76,7 +76,7 @@ type retryMailCmd struct {
 	database.Flags
 	IDs   []string  `arg:"" optional:"" name:"id" help:"The IDs of emails, as mail failed shows them."`
 	All   bool      `env:"-" help:"All permanently failed emails."`
-	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all: only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z or, for 36 hours ago, 36h."`
+	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all: only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 }
 
 func (retryMailCmd) Help() string {
@@ -146,7 +146,7 @@ func joined(kinds []domain.MessageType) string {
 func (switchMailCmd) Help() string {
 	return `The switch applies when an email is due to be sent. Emails that were due while a kind was off are not sent later. All kinds are on by default except monthly-report and report-link.
 
-report-link is the link "Report this message" in simulated emails. It shows users that an email is a simulation, so it is off for new clients. It is on for clients that existed before version 1.1. Without it, users report simulations with the button of their email program (signal email_reported).`
+report-link is the link "Report this message" in simulated emails. It shows users that an email is a simulation, so it is off for new clients. It is on for clients that existed before version 1.1. Without it, users report simulations with the report button of their email program (signal email_reported).`
 }
 
 // Run switches a kind of email on or off for a client. If partners get that kind, c.Client names a partner.

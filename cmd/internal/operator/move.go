@@ -48,7 +48,7 @@ type movePartnerCmd struct {
 
 func (movePartnerCmd) Help() string {
 	return "Run the command on the cell that serves the partner now. It copies the partner's data while the partner stays in use. " +
-		"Then the partner's writes return 503 with Retry-After for some seconds (at most 30, and up to three " +
+		"Then the partner's writes return 503 with Retry-After for a few seconds (at most 30, and up to three " +
 		"times), while the command copies the last changes and compares both cells. Then the other cell serves the partner with " +
 		"the same IDs, numeric IDs, keys, cursors and secrets. This cell returns 421 to the partner's keys, with the code " +
 		"of the other cell.\n\n" +

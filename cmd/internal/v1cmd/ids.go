@@ -20,13 +20,13 @@ import (
 
 type idmapCmd struct {
 	Import importCmd `cmd:"" help:"Assign to objects the numeric IDs by which callers of v1 know them." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
-	Export exportCmd `cmd:"" help:"Write the numeric ID of every object in the format of import." example:"idmap export numbers.csv\nidmap export --partner 'Northlight MSP' numbers.csv"`
+	Export exportCmd `cmd:"" help:"Write the numeric ID of every object in the format that idmap import reads." example:"idmap export numbers.csv\nidmap export --partner 'Northlight MSP' numbers.csv"`
 	Lookup lookupCmd `cmd:"" help:"Show the registry's entries for a numeric ID or an ID." example:"idmap lookup client 17"`
 }
 
 type importCmd struct {
 	database.Flags
-	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id; - for the standard input."`
+	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id; - for standard input."`
 	DryRun bool   `name:"dry-run" env:"-" help:"Change nothing: print what would change."`
 }
 
@@ -60,7 +60,7 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 
 type exportCmd struct {
 	database.Flags
-	File    string   `arg:"" optional:"" default:"-" type:"path" help:"The file to write; - for the standard output."`
+	File    string   `arg:"" optional:"" default:"-" type:"path" help:"The file to write; - for standard output."`
 	Partner []string `env:"-" sep:"none" help:"The partner whose numeric IDs to write, for an installation to which you exported its objects: its ID, UUID or name. Omits reports, which an export does not contain, and includes all templates. Repeat the flag for several partners. Default: the numeric IDs of all objects, for this installation."`
 }
 

@@ -126,7 +126,7 @@ func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 
 type replayCmd struct {
 	parityFlags
-	File string `arg:"" type:"existingfile" help:"A HAR file or lines of the form [GET] /v1/path?query, which you can extract from an access log with jq or awk; - for the standard input."`
+	File string `arg:"" type:"existingfile" help:"A HAR file or lines of the form [GET] /v1/path?query, which you can extract from an access log with jq or awk; - for standard input."`
 }
 
 // Help says what is compared.

@@ -41,16 +41,16 @@ Each operation that a key called in the last 400 days has a verdict:
   moved      its successor in v2 was called after the last call of v1, and that was at least 7 days ago
   half-way   its successor was called, but v1 was also called, in the last 7 days or after the successor
   not begun  its successor was never called with this key
-  stopped    v1 was not called for 30 days, nor its successor since then: nothing shows that the caller moved
+  stopped    v1 was not called for 30 days, nor its successor since then: no sign that the caller moved
 
 A call of v1 counts whatever its response, even 410; a call of v2 counts only if it did not fail. A key has moved if it
-moved from every operation that it has not stopped calling, has not begun if it began with none of them, and is half-way
-otherwise. A caller that moves with another key shows as stopped under its old one.
+moved from every operation that it has not stopped calling, has not begun if it has begun with none of them, and is
+half-way otherwise. A caller that moves with another key shows as stopped under its old one.
 
-Calls by partnerapi parity, which compares both versions, are listed separately. They count for no verdict and no other
-number here, nor for v1 remind, v1 announce and v1 end. A key's last use (keys list) includes them.
+Calls by partnerapi parity, which compares both versions, are listed separately. They affect no verdict and no other
+number here, and have no effect on v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
 
-In a rehearsal, a caller has v1 switched off for its key for some minutes (POST /v1/rehearsal). This request does not
+In a rehearsal, a caller switches v1 off for its own key for some minutes (POST /v1/rehearsal). This request does not
 count as a call of v1; requests that return 410 during the rehearsal do.
 
 Without --key, it begins with a checklist of the conditions that v1 end requires: ok is met, fail is not met, and warn
