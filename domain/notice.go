@@ -94,7 +94,7 @@ func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	}
 	n.Subject = "Your webhook is disabled"
 	n.Paragraphs = []string{
-		fmt.Sprintf("The %s is disabled and receives no more events. %s", target, reason),
+		fmt.Sprintf("The %s is disabled and no longer receives events. %s", target, reason),
 		attempts + " GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
 		fmt.Sprintf(`To enable it again, send PATCH /v2/webhooks/%s with {"status": "active"}. It then receives the events from that moment on.`, f.ID),
 	}
@@ -120,7 +120,7 @@ func (e *WebhookKeyEnd) Mail() Notice {
 	return Notice{
 		Subject: "Your webhook is disabled", Action: "Read what to do", Path: "/docs/guide/webhooks",
 		Paragraphs: []string{
-			fmt.Sprintf("The webhook %s (%s) is disabled and receives no more events. Its API key %s %s on %s.", e.ID, origin(e.URL),
+			fmt.Sprintf("The webhook %s (%s) is disabled and no longer receives events. Its API key %s %s on %s.", e.ID, origin(e.URL),
 				e.Prefix, ended, e.At.UTC().Format("2 January 2006, 15:04 UTC")),
 			fmt.Sprintf(`To enable it again, send PATCH /v2/webhooks/%s with {"status": "active"} and another API key that has access to at least the same clients. `+
 				"The webhook continues with that key and the same clients, and receives the events from that moment on.", e.ID),
