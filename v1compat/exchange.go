@@ -41,7 +41,7 @@ func (f *Facade) addExchangeRoutes() {
 
 // Exchanged is the response to an exchange of ids (decisions 11.3).
 type Exchanged struct {
-	Items   []ExchangedID `json:"items" doc:"The objects that the API key has access to, each once, in the order in which they were first given."`
+	Items   []ExchangedID `json:"items" doc:"The objects that the API key has access to, each once, in the order in which they were first sent."`
 	Invalid []givenID     `json:"invalid" doc:"All other values, exactly as given, each once: IDs of no object, of objects of another kind, or of objects that the API key has no access to."`
 }
 

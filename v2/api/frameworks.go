@@ -104,7 +104,7 @@ var (
 	AssignFramework = op.Declare[AssignFrameworkInput, FrameworkAssigned](op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework",
-		Description: "Assigns the framework to an audience and its required courses, due in 30 days, to the users in it, including " +
+		Description: "Assigns the framework to an audience, and its required courses, due in 30 days, to the users in that audience, including " +
 			"those who join later. With `dry_run`, the response previews the courses and nothing changes; assigning a " +
 			"framework again to the same audience returns 409.", Fails: []domain.Code{domain.Conflict},
 	})

@@ -12,7 +12,7 @@ type Webhook struct {
 	Events         []domain.EventType     `json:"events" doc:"The types of events that are delivered."`
 	ClientIDs      []domain.ClientID      `json:"client_ids" doc:"The clients that the webhook is limited to; empty for all clients that its API key has access to."`
 	Description    *string                `json:"description" doc:"What the webhook is for. Null if none is set."`
-	Status         domain.WebhookStatus   `json:"status" doc:"Status of the webhook. paused: a caller paused it; disabled: the service disabled it, because for 24 hours deliveries failed and none succeeded, the endpoint returned 410, or the API key of the webhook was revoked or has expired."`
+	Status         domain.WebhookStatus   `json:"status" doc:"Status of the webhook. paused: a caller paused it. disabled: the service disabled it, because deliveries failed for 24 hours, the endpoint returned 410, or the webhook's API key was revoked or has expired."`
 	CreatedAt      domain.Time            `json:"created_at" doc:"When the webhook was created."`
 	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
 	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or since then the URL was changed or the webhook was activated."`
@@ -87,7 +87,7 @@ type GetWebhookInput struct{ Path WebhookPath }
 // CreateWebhookInput asks for a new subscription, with the access of the caller's key.
 type CreateWebhookInput struct {
 	Body struct {
-		URL         string             `json:"url" validate:"filled,max=2000,endpoint" doc:"An HTTPS URL on the internet, without user name and fragment, with port 443 or a port from 1024."`
+		URL         string             `json:"url" validate:"filled,max=2000,endpoint" doc:"A public HTTPS URL without a user name or fragment, on port 443 or a port from 1024."`
 		Events      []domain.EventType `json:"events" validate:"required,min=1,max=100,dive,enum" doc:"The types of events to deliver. A repeated type counts once."`
 		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500" doc:"The clients that the webhook is limited to; a repeated ID counts once. If omitted or empty, all clients that the key has access to."`
 		Description *string            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for."`

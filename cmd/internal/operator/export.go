@@ -23,7 +23,7 @@ type Export struct {
 }
 
 func (Export) Help() string {
-	return "Writes all objects that the command import accepts, one JSON object per line. An import of the lines into " +
+	return "Writes all objects that the command import accepts, one JSON object per line. Importing the lines into " +
 		"another database creates the same objects there. The export does not include the templates and breaches of " +
 		"the catalog: import those first, with the commands templates import and breaches import. All data is from one " +
 		"moment: the command reads in one transaction, which changes nothing, does not block others and lasts as long " +

@@ -289,7 +289,7 @@ func explainNoKey(err error, prefix string) error {
 type rotateTextCmd struct {
 	database.Flags
 	Prefix   string      `arg:"" help:"The key's prefix, as keys list shows it, or the prefix of an earlier secret."`
-	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Time that the current secret stays valid, at most 365d and not longer than the key; 0s ends it now. Default: 7d."`
+	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"How long the current secret stays valid, at most 365d and not longer than the key; 0s ends it now. Default: 7d."`
 	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new day (UTC) from which the key no longer works. Default: unchanged."`
 	EndOld   bool        `name:"end-old" env:"-" help:"End the replaced secret now, without creating a new one."`
 	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new secret, its prefix, and the prefix and the end of the old secret."`

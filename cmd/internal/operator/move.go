@@ -42,7 +42,7 @@ type movePartnerCmd struct {
 	config.StoreFlag
 	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"The file with the other cell's encryption key. Default: the same key as this cell's."`
 	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Location of the other cell's report files. Default: the same --report-store as this cell's."`
-	Keep          time.Duration `env:"-" default:"168h" help:"Time that this cell keeps the rows afterward."`
+	Keep          time.Duration `env:"-" default:"168h" help:"How long this cell keeps the rows afterward."`
 	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: print what would be moved and what prevents the move."`
 }
 

@@ -26,7 +26,7 @@ const followEvery = time.Second
 type Listen struct {
 	KeyFlag
 	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"URL that events are posted to, such as http://localhost:3000/hook."`
-	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service whose events to follow, without /v2."`
+	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service that publishes the events, without /v2."`
 	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
 	Client    string   `env:"-" help:"Only events of this client: its ID, UUID or name. Default: all clients that the key can access."`
 	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to start: latest for new events only, start for the oldest stored events, or the cursor that an earlier run printed at its end."`
