@@ -139,7 +139,7 @@ func TestTrailingSlash(t *testing.T) {
 	w := httptest.NewRecorder()
 	engine.ServeHTTP(w, r)
 	var got Error
-	const want = "no such operation: the path ends in a slash, which no path of the API does; see /v1/openapi.yaml"
+	const want = "no such operation: no path of the API ends in a slash; see /v1/openapi.yaml"
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusNotFound || got.Message != want {
 		t.Errorf("got %d %s, want %q", w.Code, w.Body, want)
 	}

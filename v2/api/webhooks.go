@@ -15,7 +15,7 @@ type Webhook struct {
 	Status         domain.WebhookStatus   `json:"status" doc:"Status of the webhook. paused: a caller paused it. disabled: the service disabled it, because deliveries failed for 24 hours, the endpoint returned 410, or the webhook's API key was revoked or has expired."`
 	CreatedAt      domain.Time            `json:"created_at" doc:"When the webhook was created."`
 	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
-	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or since then the URL was changed or the webhook was activated."`
+	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or if the URL was changed or the webhook was activated after it."`
 	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the API key of the webhook was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled, or was disabled by version 1.0 of the service."`
 }
 

@@ -38,7 +38,7 @@ func (StatusCmd) Help() string {
 
 Each operation that a key called in the last 400 days has a verdict:
 
-  moved      its successor in v2 was called after the last call of v1, and that was at least 7 days ago
+  moved      its successor in v2 was called after the last call of v1, which was at least 7 days ago
   half-way   its successor was called, but v1 was also called, in the last 7 days or after the successor
   not begun  its successor was never called with this key
   stopped    v1 was not called for 30 days, nor its successor since then: no sign that the caller moved

@@ -188,7 +188,7 @@ func (e *Edge) noRoute(c *gin.Context) {
 // start of the message, and prefix that of the surface whose document it names.
 func errNoRoute(c *gin.Context, what, prefix string) error {
 	if path := c.Request.URL.Path; path != "/" && strings.HasSuffix(path, "/") {
-		what += ": the path ends in a slash, which no path of the API does"
+		what += ": no path of the API ends in a slash"
 	}
 	return &domain.Error{Code: domain.NotFound, Message: what + "; see " + prefix + "/openapi.yaml"}
 }

@@ -328,7 +328,7 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 // path ends in a slash.
 func TestNoRoute(t *testing.T) {
 	e := newEdge(t, nil, nil)
-	const slash = ": the path ends in a slash, which no path of the API does"
+	const slash = ": no path of the API ends in a slash"
 	for _, path := range []string{"//v2/fine", "/V2/fine", "/v3/fine", "/v2x", "/", "/mcp/", "/v2/../fine/", "/%76%32//", "/v2/fine/", "/v2/"} {
 		key, what := "", "no such path"
 		if strings.HasPrefix(path, "/v2/") || path == "/%76%32//" {
