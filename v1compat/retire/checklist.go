@@ -109,14 +109,12 @@ func announceCommand(now time.Time) string {
 	return "partnerapi v1 announce --sunset " + twelveMonthsAfter(now).Format(time.DateOnly)
 }
 
-const notAnnounced = "the end of version 1 is not announced"
-
 // sunsetReached is met from the sunset on.
 func (s *State) sunsetReached(now time.Time) Condition {
 	const name = "sunset reached"
 	switch a := s.Announcement; {
 	case a == nil:
-		return condition(name, Unmet, notAnnounced, announceCommand(now))
+		return condition(name, Unmet, "the end of version 1 is not announced", announceCommand(now))
 	case now.Before(a.Sunset):
 		return condition(name, Unmet, "the sunset is on "+FormatTime(a.Sunset)+"; run the command then", "partnerapi v1 end")
 	default:
@@ -129,7 +127,7 @@ func (s *State) twelveMonths(now time.Time) Condition {
 	const name = "twelve months' notice"
 	a := s.Announcement
 	if a == nil {
-		return condition(name, Unmet, notAnnounced, announceCommand(now))
+		return condition(name, Unmet, "the twelve months' notice has not begun", announceCommand(now))
 	}
 	if first := twelveMonthsAfter(a.Announced); now.Before(first) {
 		return condition(name, Unmet, fmt.Sprintf("the end was announced on %s, less than twelve months ago; run the command on %s",

@@ -64,7 +64,7 @@ func (f forecast) Text(a *announcement) string {
 	pace := fmt.Sprintf("At the rate of the last %d weeks, ", f.Weeks)
 	switch {
 	case !f.Called:
-		return fmt.Sprintf("v1 was not called in the last %d weeks.", f.Weeks)
+		return fmt.Sprintf("v1 was not called in the %d weeks before today.", f.Weeks)
 	case f.LastCall == nil:
 		return pace + "calls of v1 will not stop."
 	}

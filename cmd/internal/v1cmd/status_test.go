@@ -258,11 +258,12 @@ pk_other     GET /v1/partner                    GET /v2/partner                 
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const notAnnounced = "fail  the end of version 1 is not announced\n      → partnerapi v1 announce --sunset 2027-06-15\n"
+	const announce = "\n      → partnerapi v1 announce --sunset 2027-06-15\n"
 	if got := w.table(StatusCmd{}); got != "The end of v1 is not announced. To announce it, run partnerapi v1 announce.\n"+
 		"New keys can use v1. To change that, run partnerapi v1 phase --new off.\n"+
-		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\nv1 was not called in the last 4 weeks.\n\n"+
-		"Can v1 end? Not yet: 2 conditions are not met.\n"+notAnnounced+notAnnounced+
+		"In the last 30 days: 0 calls of v1 by 0 keys, of which 0 failed.\nv1 was not called in the 4 weeks before today.\n\n"+
+		"Can v1 end? Not yet: 2 conditions are not met.\nfail  the end of version 1 is not announced"+announce+
+		"fail  the twelve months' notice has not begun"+announce+
 		"ok    no key called version 1 in the last 30 days\nok    no release of version 2 has been served yet\n"+
 		"warn  2 partners were never notified of the end\n        Northlight (no owner or admin)\n        Tidewater (no owner or admin)\n"+
 		"      → partnerapi v1 announce --sunset 2027-06-15\n\nNo key called v1 in the last 400 days.\n" {
