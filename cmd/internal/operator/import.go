@@ -29,7 +29,7 @@ type Import struct {
 func (Import) Help() string {
 	return "A line with an unknown ID creates an object with that ID; any other line sets the fields that it contains. " +
 		"Nothing is deleted. The lines can be in any order: the command first reads them into a table of the database and " +
-		"then applies them. New objects send no emails and publish no events; changed objects publish their events. " +
+		"then applies them. New objects publish no events and send no emails, except simulations that are still due; changed objects publish their events. " +
 		"Invalid lines are skipped; the others are applied. The first 20 invalid lines are printed with their numbers on standard error, " +
 		"with a count by reason; --errors writes all of them to a file. If the command is interrupted, run it again with the same lines. The exit status is 0 if all lines were " +
 		"applied, now or before, and 1 if a line was rejected or the command was interrupted. The guide at " +
