@@ -34,7 +34,7 @@ func (f *Facade) addExchangeRoutes() {
 		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange IDs",
 		Description: "Returns the IDs of the same objects in both versions, to help you move to version 2. Integers are IDs of version 1; " +
 			"strings are IDs of version 2 or, as in version 1, UUIDs of users and admins and numeric IDs of reports. An object " +
-			"that is given several times, or by both of its IDs, is one item.",
+			"that you send several times, or by both of its IDs, appears once.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, exchange{f}.run)
 }

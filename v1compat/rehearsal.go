@@ -35,7 +35,7 @@ const (
 func (f *Facade) addRehearsalRoutes() {
 	addOwn(f, Meta{
 		ID: startRehearsalID, Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
-		Description: "Switches version 1 off for the calling API key for some minutes: within 30 seconds, its operations return 410 with " +
+		Description: "Switches version 1 off for the calling API key for 1 to 60 minutes: within 30 seconds, its operations return 410 with " +
 			"the code `gone`, as after the end of version 1. Version 2 and other keys are not affected. A key can start one " +
 			"rehearsal in 24 hours.",
 		Fails: []int{http.StatusRequestEntityTooLarge},

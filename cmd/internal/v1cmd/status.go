@@ -50,7 +50,7 @@ half-way otherwise. A caller that moves with another key shows as stopped under 
 Calls by partnerapi parity, which compares both versions, are listed separately. They affect no verdict and no other
 number here, and have no effect on v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
 
-In a rehearsal, a caller switches v1 off for its own key for some minutes (POST /v1/rehearsal). This request does not
+In a rehearsal, a caller switches v1 off for its own key for up to 60 minutes (POST /v1/rehearsal). This request does not
 count as a call of v1; requests that return 410 during the rehearsal do.
 
 Without --key, it begins with a checklist of the conditions that v1 end requires: ok is met, fail is not met, and warn
