@@ -344,7 +344,7 @@ func (i *installedService) rotateRoles() {
 		partnerapi mail failed
 		partnerapi webhooks list
 		partnerapi reports make 'Énergie Boréale' policy --out=report.pdf`)
-	says(i.t, i.types("partnerapi doctor"), "serve_2027 may read and write all tables")
+	says(i.t, i.types("partnerapi doctor"), "serve_2027 can read and write all tables")
 	// A table of a later version has the rights.
 	owner := opened(i.t, "--database-url="+i.url())
 	execute(i.t, owner, "CREATE TABLE later (id bigint GENERATED ALWAYS AS IDENTITY)")
@@ -352,7 +352,7 @@ func (i *installedService) rotateRoles() {
 	i.create("By the role that serves")
 
 	i.types(chapter(i.t, "Rotation", 3)[2], "PASSWORD=rotated")
-	says(i.t, i.types("partnerapi doctor"), "serve_2028 may read and write all tables")
+	says(i.t, i.types("partnerapi doctor"), "serve_2028 can read and write all tables")
 	i.create("By its next login")
 	login, err := pgx.Connect(i.t.Context(), fmt.Sprintf("postgres://serve_2027:sesame@127.0.0.1:%d/partnerapi", i.server.port))
 	if err == nil {

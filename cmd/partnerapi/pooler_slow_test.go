@@ -25,7 +25,7 @@ func TestPoolers(t *testing.T) {
 				refused(t, 1, append(args, pooled), "--database-url leads to a pooler", "--direct-database-url")
 				refused(t, 1, append(args, pooled, "--direct-"+pooled[2:]), "--direct-database-url leads to a pooler")
 			}
-			if r := command(t, "doctor", pooled); r.code != 1 || !strings.Contains(r.out, "\nfail  pooler ") || !strings.Contains(r.out, "by --direct-database-url") {
+			if r := command(t, "doctor", pooled); r.code != 1 || !strings.Contains(r.out, "\nfail  pooler ") || !strings.Contains(r.out, "set --direct-database-url") {
 				t.Errorf("doctor: exit %d, %s", r.code, r.out)
 			}
 			refused(t, 1, []string{"keys", "list", pooled, "--direct-database-url=" + dbtest.URL(t, tablesSchema)}, "another database")
