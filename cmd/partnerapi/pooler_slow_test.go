@@ -28,7 +28,7 @@ func TestPoolers(t *testing.T) {
 			if r := command(t, "doctor", pooled); r.code != 1 || !strings.Contains(r.out, "\nfail  pooler ") || !strings.Contains(r.out, "set --direct-database-url") {
 				t.Errorf("doctor: exit %d, %s", r.code, r.out)
 			}
-			refused(t, 1, []string{"keys", "list", pooled, "--direct-database-url=" + dbtest.URL(t, tablesSchema)}, "another database")
+			refused(t, 1, []string{"keys", "list", pooled, "--direct-database-url=" + dbtest.URL(t, tablesSchema)}, "lead to different databases")
 			commandsBehind(t, server, pooled, "--direct-database-url="+server)
 		})
 	}
