@@ -232,7 +232,7 @@ func TestRolesAndEncodings(t *testing.T) {
 	w.Must(err)
 	for rights, want := range map[string]expected{
 		"SELECT":                         {"role", "", failed, "doctor_|lacks rights on|clients|users|GRANT SELECT, INSERT"},
-		"SELECT, INSERT, UPDATE, DELETE": {"role", "", passed, "no superuser"},
+		"SELECT, INSERT, UPDATE, DELETE": {"role", "", passed, "not a superuser"},
 	} {
 		name := "doctor_" + strings.ToLower(rand.Text()[:10])
 		w.Exec("CREATE ROLE " + name + " LOGIN PASSWORD 'sesame'")
@@ -337,8 +337,8 @@ func TestEndingKeys(t *testing.T) {
 		within time.Duration
 		want   expected
 	}{
-		{"ended", -time.Hour, expected{"api keys", "", passed, "none ends"}},
-		{"later", domain.KeyEndsSoon + time.Hour, expected{"api keys", "", passed, "none ends"}},
+		{"ended", -time.Hour, expected{"api keys", "", passed, "none expires"}},
+		{"later", domain.KeyEndsSoon + time.Hour, expected{"api keys", "", passed, "none expires"}},
 		{"soon", domain.KeyEndsSoon - time.Hour, expected{"api keys", "", warned, "(soon, of |keys create"}},
 	} {
 		end := time.Now().Add(c.within)
@@ -351,7 +351,7 @@ func TestEndingKeys(t *testing.T) {
 	expected{"api keys", "", warned, "with whk_|keys rotate"}.assert(t, url)
 	w.Exec("UPDATE api_keys SET revoked_at = now() WHERE name = 'soon'")
 	w.Exec("DELETE FROM webhooks")
-	expected{"api keys", "", passed, "none ends"}.assert(t, url)
+	expected{"api keys", "", passed, "none expires"}.assert(t, url)
 }
 
 // TestKeylessWebhooks verifies that webhooks whose key has ended are named, with the remedy, and no others: those that
@@ -366,7 +366,7 @@ func TestKeylessWebhooks(t *testing.T) {
 	}
 	w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
 		SELECT partner_id, gen_random_uuid(), id, 'https://hook.example/' || name, '{}', 'active', now(), now(), '' FROM api_keys`)
-	expected{"api keys", "", passed, "none ends"}.assert(t, url)
+	expected{"api keys", "", passed, "none expires"}.assert(t, url)
 	w.Exec("UPDATE api_keys SET revoked_at = '2026-03-01' WHERE name = 'revoked'")
 	w.Exec("UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE name = 'expired'")
 	w.Exec("UPDATE api_keys SET expires_at = now() + interval '10 days' WHERE name = 'soon'")
@@ -382,7 +382,7 @@ func TestKeylessWebhooks(t *testing.T) {
 	w.Exec("UPDATE api_keys SET expires_at = NULL WHERE name = 'soon'")
 	w.Exec("UPDATE webhooks SET key_id = (SELECT id FROM api_keys WHERE name = 'soon'), status = 'active' WHERE url LIKE '%/revoked'")
 	w.Exec("UPDATE webhooks SET status = 'disabled', disabled_reason = 'failures' WHERE url LIKE '%/expired'")
-	expected{"api keys", "", passed, "none ends"}.assert(t, url)
+	expected{"api keys", "", passed, "none expires"}.assert(t, url)
 }
 
 // TestBacklogs: work of each kind that is late is named, and that a process does is not.
