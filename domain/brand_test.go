@@ -131,7 +131,8 @@ func FuzzParseLogo(f *testing.F) {
 	})
 }
 
-// TestAccentColor verifies the form of colors, and that text on any of them has a contrast of at least 4.5.
+// TestAccentColor verifies the form of colors, that text on any of them has a contrast of at least 4.5, and that a
+// button in one that is nearly white has a gray border.
 func TestAccentColor(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]AccentColor{"": "", "#1F5fbf": "#1f5fbf"} {
@@ -148,6 +149,11 @@ func TestAccentColor(t *testing.T) {
 	for color, want := range map[AccentColor]string{"": blackText, "#ffffff": blackText, "#000000": whiteText, "#1f5fbf": whiteText, "#ffd400": blackText, "#777777": blackText, "#757575": whiteText} {
 		if got := color.TextColor(); got != want {
 			t.Errorf("%s: got text %s, want %s", color, got, want)
+		}
+	}
+	for color, want := range map[AccentColor]string{"": grayBorder, "#ffffff": grayBorder, "#ffd400": grayBorder, "#c8c8c8": "#c8c8c8", "#1f5fbf": "#1f5fbf", "#000000": "#000000"} {
+		if got := color.BorderOnWhite(); got != want {
+			t.Errorf("%s: got border %s, want %s", color, got, want)
 		}
 	}
 	for r := range 16 {

@@ -2,11 +2,15 @@ package domain
 
 import "math"
 
-// The colors of texts on an accent color.
+// The colors of texts on an accent color, and of the border of a button that white would hide.
 const (
-	blackText = "#000000"
-	whiteText = "#ffffff"
+	blackText  = "#000000"
+	whiteText  = "#ffffff"
+	grayBorder = "#6b7280"
 )
+
+// minBorderContrast is the contrast with white from which a button needs no border of another color.
+const minBorderContrast = 1.5
 
 // TextColor returns the color of a text on the color: black or white, whichever has more contrast. Without a color it
 // returns black.
@@ -20,6 +24,16 @@ func (c AccentColor) TextColor() string {
 
 // DarkOnWhite reports whether a text in the color can be read on white: its contrast is then over 4.5 (WCAG 2.2, AA).
 func (c AccentColor) DarkOnWhite() bool { return c.TextColor() == whiteText }
+
+// BorderOnWhite returns the color of the border of a button in the color on white: the color itself or, if it can
+// hardly be told from white, gray. Without a color it returns gray.
+func (c AccentColor) BorderOnWhite() string {
+	red, green, blue, ok := c.RGB()
+	if !ok || contrast(1, luminance(red, green, blue)) < minBorderContrast {
+		return grayBorder
+	}
+	return string(c)
+}
 
 // contrast returns the contrast ratio of two luminances, the lighter one first (WCAG 2.2, "contrast ratio").
 func contrast(lighter, darker float64) float64 { return (lighter + 0.05) / (darker + 0.05) }

@@ -20,10 +20,10 @@ const (
 
 // header is the brand at the head of an email, with the colors of its button.
 type header struct {
-	Name             string
-	Logo             File
-	Width, Height    int // of the logo
-	Accent, OnAccent string
+	Name                     string
+	Logo                     File
+	Width, Height            int // of the logo
+	Accent, OnAccent, Border string
 }
 
 // HasLogo reports whether there is a logo.
@@ -39,7 +39,9 @@ type footer struct {
 // cannot be read is omitted.
 func (p *content) setBrand(r *renderer, b domain.Brand) {
 	accent := cmp.Or(b.AccentColor, domain.Accent)
-	p.Header = header{Name: Quote(b.DisplayName), Accent: string(accent), OnAccent: accent.TextColor()}
+	p.Header = header{
+		Name: Quote(b.DisplayName), Accent: string(accent), OnAccent: accent.TextColor(), Border: accent.BorderOnWhite(),
+	}
 	if mediaType, size, err := domain.LogoType(b.Logo); err == nil && p.Header.Name != "" {
 		p.Header.Logo = File{Name: logoName, Type: mediaType, Data: b.Logo, Inline: true}
 		p.Header.Width, p.Header.Height = LogoSize(size)

@@ -64,7 +64,7 @@ func TestBrandOfEmail(t *testing.T) {
 		}
 		composed := must(c.Compose(m, v2test.Noon))
 		for _, want := range []string{
-			`<img src="cid:logo@inline" class="logo" alt="Acme &lt;IT&gt;" width="240" height="50"`, "background:#ffd400;color:#000000", `href="tel:`,
+			`<img src="cid:logo@inline" class="logo" alt="Acme &lt;IT&gt;" width="240" height="50"`, "background:#ffd400;color:#000000;border:1px solid #6b7280;", `href="tel:`,
 			question, "1 Main Street",
 		} {
 			if !strings.Contains(composed.HTML, want) {
@@ -82,7 +82,7 @@ func TestBrandOfEmail(t *testing.T) {
 
 	plain := must(c.Compose(domain.Mail{Type: domain.WelcomeMail, Language: "en", Brand: domain.Brand{DisplayName: "Acme", SenderEmail: "a@other.example"}}, v2test.Noon))
 	if plain.From.Address != "train@example.test" || plain.From.Name != "Training" || len(plain.Files) > 0 || !strings.Contains(plain.HTML, ">Acme</div>") ||
-		!strings.Contains(plain.HTML, "background:#3f3ccf;color:#ffffff") || !strings.Contains(plain.Text, "isn’t monitored") {
+		!strings.Contains(plain.HTML, "background:#3f3ccf;color:#ffffff;border:1px solid #3f3ccf;") || !strings.Contains(plain.Text, "isn’t monitored") {
 		t.Errorf("without most fields the email is from %v:\n%s", plain.From, plain.HTML)
 	}
 }

@@ -14,16 +14,16 @@ import (
 // pageBrand is the brand of a lesson; other pages have none. The links are safe: the logo is a PNG or JPEG file, and the
 // contact leads to mailto:, tel: or https:.
 type pageBrand struct {
-	Name, Contact         string
-	Accent, OnAccent      string // empty for none; the color of a text on it
-	Logo, ContactLink     template.URL
-	LogoWidth, LogoHeight int
+	Name, Contact            string
+	Accent, OnAccent, Border string // empty for none; the colors of a text and of a border on it
+	Logo, ContactLink        template.URL
+	LogoWidth, LogoHeight    int
 }
 
 func newPageBrand(brand domain.Brand) pageBrand {
 	b := pageBrand{
-		Name: brand.DisplayName, Accent: string(brand.AccentColor), OnAccent: brand.AccentColor.TextColor(), Contact: string(brand.SupportContact),
-		ContactLink: template.URL(brand.SupportContact.Link()),
+		Name: brand.DisplayName, Accent: string(brand.AccentColor), OnAccent: brand.AccentColor.TextColor(),
+		Border: brand.AccentColor.BorderOnWhite(), Contact: string(brand.SupportContact), ContactLink: template.URL(brand.SupportContact.Link()),
 	}
 	if mediaType, size, err := domain.LogoType(brand.Logo); err == nil {
 		b.Logo = template.URL("data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(brand.Logo))

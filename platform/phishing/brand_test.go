@@ -15,8 +15,8 @@ import (
 	"partnerapi/domain"
 )
 
-// TestBrandOfLesson verifies that the page after a click shows the brand of the client, and that the pages that imitate
-// others do not.
+// TestBrandOfLesson verifies that the page after a click shows the brand of the client, with a button that can be seen
+// and a label of the contact in the reader's language, and that the pages that imitate others do not.
 func TestBrandOfLesson(t *testing.T) {
 	t.Parallel()
 	b := newBait(t)
@@ -34,7 +34,8 @@ func TestBrandOfLesson(t *testing.T) {
 	lesson := b.request("GET", "/t/"+b.tokens.Token(b.sent(2, domain.English)), home, "")
 	for _, want := range []string{
 		`<img src="data:image/png;base64,` + base64.StdEncoding.EncodeToString(file) + `" alt="Northlight" width="240" height="50">`,
-		"border-top: 6px solid #0b6e4f;", `<a href="mailto:help@northlight.example">help@northlight.example</a>`,
+		"border-top: 6px solid #0b6e4f;", `<p>Questions about this simulation? <a href="mailto:help@northlight.example">help@northlight.example</a></p>`,
+		"background: #0b6e4f; border-color: #0b6e4f;", "@media (prefers-color-scheme: dark) {",
 	} {
 		if !strings.Contains(html.UnescapeString(lesson.Body.String()), want) {
 			t.Errorf("the lesson has no %s:\n%s", want, lesson.Body)
@@ -42,6 +43,16 @@ func TestBrandOfLesson(t *testing.T) {
 	}
 	if policy := lesson.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "img-src data:;") || strings.Contains(lesson.Body.String(), "Tidewater") {
 		t.Errorf("the policy is %q, or another partner is shown", policy)
+	}
+	b.Exec("UPDATE brands SET accent_color = '#ffffff'")
+	for language, question := range map[domain.Language]string{
+		domain.Spanish: "¿Tiene preguntas sobre esta simulación?", domain.French: "Des questions sur cette simulation?",
+	} {
+		b.Exec("UPDATE users SET preferred_language = $2 WHERE id = $1", b.user.ID, language)
+		lesson := html.UnescapeString(b.request("GET", "/t/"+b.tokens.Token(b.sent(2, language)), home, "").Body.String())
+		if !strings.Contains(lesson, "<p>"+question+" <a href=") || !strings.Contains(lesson, "color: #000000; background: #ffffff; border-color: #6b7280;") {
+			t.Errorf("%s: got no label %q or no gray border:\n%s", language, question, lesson)
+		}
 	}
 	form := b.request("GET", "/t/"+b.tokens.Token(b.sent(5, domain.English)), home, "")
 	if strings.Contains(form.Body.String(), "orthlight") || !strings.Contains(form.Body.String(), "<form") {

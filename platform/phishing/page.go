@@ -33,6 +33,7 @@ type pageTexts struct {
 	Simulated, Sender, Subject, Clues         string
 	Next, NextPassword, NextReport, NextLearn string // the heading of what to do, and the steps
 	Training                                  string // of the link to the reader's training
+	Contact                                   string // before the brand's contact
 
 	Report     string // of the link to the page that reports an email, and of its button
 	ReportNote string
