@@ -204,8 +204,8 @@ func Month(language domain.Language, m time.Month) string {
 	return m.String()
 }
 
-// longDate formats a day with the month's name, as a sentence of the language contains it.
-func longDate(language domain.Language, day domain.Date) string {
+// LongDate formats a day with the month's name, as a sentence of the language contains it.
+func LongDate(language domain.Language, day domain.Date) string {
 	t := day.Time()
 	name := Month(language, t.Month())
 	switch language {

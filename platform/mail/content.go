@@ -176,7 +176,7 @@ func newValues(m *domain.Mail, t domain.MailText) values {
 	case t.Monthly:
 		v.Date = longMonth(m.Language, t.Date)
 	case !t.Date.IsZero():
-		v.Date = longDate(m.Language, t.Date)
+		v.Date = LongDate(m.Language, t.Date)
 	}
 	return v
 }
@@ -249,7 +249,7 @@ func pointTexts(language domain.Language, points []domain.MailPoint) []string {
 		case p.Clue != "":
 			texts[i] = lists.Clues[language][p.Clue]
 		case !p.On.IsZero():
-			texts[i] += ", " + longDate(language, p.On)
+			texts[i] += ", " + LongDate(language, p.On)
 		case ok:
 			texts[i] = label
 		}

@@ -127,7 +127,7 @@ func placeholders(s domain.Simulation, page string, now time.Time) map[string]st
 	return map[string]string{
 		"first_name": s.FirstName, "last_name": s.LastName, "email": s.Email, "job_title": s.JobTitle,
 		"company": s.ClientName, "link": page, qrPlaceholder: mail.InlineURL(qrFile),
-		"date": now.Format(time.DateOnly), "month": mail.Month(s.Template.Language, now.Month()),
+		"date": mail.LongDate(s.Template.Language, domain.DateOf(now)), "month": mail.Month(s.Template.Language, now.Month()),
 		"year": strconv.Itoa(now.Year()),
 	}
 }

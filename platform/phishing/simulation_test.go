@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -462,6 +463,69 @@ func TestOwnTemplates(t *testing.T) {
 		}
 		if len(cues)%3 != 0 {
 			t.Errorf("template %d has cues that are the same in two languages", n)
+		}
+	}
+}
+
+// domainOfCue matches a domain in a cue, and linkOfCue words of a link.
+var (
+	domainOfCue = regexp.MustCompile(`[a-z-]+\.example`)
+	linkOfCue   = regexp.MustCompile(`(?i)link|\bthere\b|enlace|llevaba|allí|\blien|menait|vous y `)
+)
+
+// TestCuesNameOnlySenders verifies that cues name no domain but the sender's, and never as that of the link: all links
+// lead to the service.
+func TestCuesNameOnlySenders(t *testing.T) {
+	t.Parallel()
+	list, err := db.OwnTemplates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range list {
+		for _, cue := range db.TemplateCues(m.ID, m.Language) {
+			for _, name := range domainOfCue.FindAllString(cue, -1) {
+				if !strings.HasSuffix(m.From, "@"+name+">") || linkOfCue.MatchString(cue) {
+					t.Errorf("%s (%s): got a cue about the link or another domain, want one about the sender %s: %s", m.Name, m.Language, m.From, cue)
+				}
+			}
+		}
+	}
+}
+
+// beforePlaceholder matches French words that could need an elision before the value of a placeholder.
+var beforePlaceholder = regexp.MustCompile(`(?i)(^|[^\pL])((de|que|le|la|se|ne|je|me|te|lorsque|puisque|jusque) |[a-z]['’])\{\{[^}]*\}\}`)
+
+// TestFrenchNeedsNoElision verifies that the French templates are correct for names that begin with a vowel, such as
+// Énergie Boréale.
+func TestFrenchNeedsNoElision(t *testing.T) {
+	t.Parallel()
+	list, err := db.OwnTemplates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range list {
+		if m.Language != domain.French {
+			continue
+		}
+		for _, found := range beforePlaceholder.FindAllString(m.Subject+"\n"+m.From+"\n"+m.Text+"\n"+m.HTML, -1) {
+			t.Errorf("%s: got %q, want no word that needs an elision", m.Name, found)
+		}
+	}
+}
+
+// TestDates verifies that {{date}} is written as in the template's language.
+func TestDates(t *testing.T) {
+	t.Parallel()
+	for language, want := range map[domain.Language][2]string{
+		domain.English: {"15 June 2026, 23:59", "1 August 2026, 23:59"}, domain.Spanish: {"15 de junio de 2026, 23:59", "1 de agosto de 2026, 23:59"},
+		domain.French: {"15 juin 2026, 23 h 59", "1er août 2026, 23 h 59"},
+	} {
+		for i, at := range []time.Time{v2test.Noon, time.Date(2026, 8, 1, 23, 0, 0, 0, time.UTC)} {
+			s := domain.Simulation{Email: "ada@example.test", Template: own(t, 14, language)}
+			m, err := phishing.NewComposer(public, phishing.NewTokens(nil)).Compose(s, at)
+			if err != nil || !strings.Contains(m.Text, ": "+want[i]+"\n") || !strings.Contains(m.HTML, ">"+want[i]+"<") {
+				t.Errorf("%s: got %s, %v, want %s", language, m.Text, err, want[i])
+			}
 		}
 	}
 }
