@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -123,8 +124,10 @@ func (c *Composer) Compose(m domain.Mail, now time.Time) (Message, error) {
 	return c.layOut(parts, m.Brand, Message{ID: m.ID.UUID(), To: m.To, Language: m.Language, At: now})
 }
 
-// ComposeNotice writes an email to an admin of a partner. now is its date.
+// ComposeNotice writes an email to an admin of a partner. now is its date. If the brand has no name, the email shows
+// domain.ServiceName, also as the sender's name.
 func (c *Composer) ComposeNotice(id domain.MessageID, m outbox.NoticeMail, now time.Time) (Message, error) {
+	m.Brand.DisplayName = cmp.Or(m.Brand.DisplayName, domain.ServiceName)
 	parts, err := c.noticeContent(m)
 	if err != nil {
 		return Message{}, fmt.Errorf("write an email to a partner: %w", err)

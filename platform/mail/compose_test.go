@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/outbox"
 	"partnerapi/domain"
 	"partnerapi/platform/mail"
 	"partnerapi/v2/v2test"
@@ -256,5 +257,32 @@ func TestQuotedNames(t *testing.T) {
 		if got := mail.Quote(name); got != want {
 			t.Errorf("%+q: got %+q, want %+q", name, got, want)
 		}
+	}
+}
+
+// TestNoticeTable verifies that the table of an email to a partner breaks paths only after slashes, and escapes texts;
+// and that the sender has the service's name by default.
+func TestNoticeTable(t *testing.T) {
+	t.Parallel()
+	notice := outbox.NoticeMail{Recipient: "owner@example.test", PartnerName: "P", Notice: domain.Notice{Subject: "s", Tables: []domain.NoticeTable{{
+		Heading: "K", Columns: []string{"Operation", "Calls in 30 days", "Call instead"}, Rows: [][]domain.NoticeCell{
+			{{Text: "GET /v1/clients/{client_id}/collections"}, {Text: "1,234"}, {Text: "GET /v2/<b>/", Path: "/docs/x"}},
+		},
+	}}}}
+	m := must(composer(t, "").ComposeNotice(domain.MessageID{}, notice, v2test.Noon))
+	for _, want := range []string{
+		"<td>GET /<wbr>v1/<wbr>clients/<wbr>{client_id}/<wbr>collections</td>", `<td class="count">1,234</td>`,
+		`<a href="https://train.example.test/docs/x" style="color:inherit">GET /<wbr>v2/<wbr>&lt;b&gt;/</a>`,
+	} {
+		if !strings.Contains(m.HTML, want) {
+			t.Errorf("the HTML has no %s:\n%s", want, m.HTML)
+		}
+	}
+	if m.From.Name != domain.ServiceName || m.From.Address != "no-reply@train.example.test" {
+		t.Errorf("got the sender %v", m.From)
+	}
+	notice.Brand.SenderName = "Platform"
+	if m := must(composer(t, "").ComposeNotice(domain.MessageID{}, notice, v2test.Noon)); m.From.Name != "Platform" {
+		t.Errorf("got the sender %v, want the brand's name", m.From)
 	}
 }

@@ -69,6 +69,15 @@ type table struct {
 // tableCell is a cell of a table. URL may be empty.
 type tableCell struct{ Text, URL string }
 
+// Parts returns the text in parts between which a line may break: after each slash, as of a path.
+func (c tableCell) Parts() []string {
+	parts := strings.SplitAfter(c.Text, "/")
+	if last := len(parts) - 1; last > 0 && parts[last] == "" {
+		return parts[:last]
+	}
+	return parts
+}
+
 // mailContent returns the content of an email to a user. It returns an error if there are no texts in the email's
 // language, or for its type.
 func (c *Composer) mailContent(m domain.Mail) (content, error) {
@@ -140,9 +149,7 @@ func (c *Composer) noticeContent(m outbox.NoticeMail) (content, error) {
 	if len(parts.Paragraphs) > 0 {
 		parts.Preheader = parts.Paragraphs[0]
 	}
-	brand := m.Brand
-	brand.DisplayName = cmp.Or(brand.DisplayName, domain.ServiceName)
-	parts.setBrand(&r, brand)
+	parts.setBrand(&r, m.Brand)
 	return parts, r.err
 }
 
