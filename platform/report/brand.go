@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,16 @@ const (
 
 // brandStyle is the style of the brand's name on the first page.
 var brandStyle = style{size: 11, bold: true, color: ink}
+
+// makers returns the names of those whom the report comes from: the brand's and, if it is another, the partner's.
+func (d *Document) makers() (names []string) {
+	for _, name := range []string{d.Brand.DisplayName, d.Partner} {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // drawBrand draws the logo and the name of the brand at the top of the first page. Without a name it draws nothing.
 func (l *layout) drawBrand(b domain.Brand) {
@@ -48,9 +59,10 @@ func (l *layout) logo(file []byte, mediaType string, width, height float64) mark
 }
 
 // WriteSample writes a PDF file of one page with a brand, for a preview.
-func (m *Renderer) WriteSample(ctx context.Context, w io.Writer, client string, brand domain.Brand, now time.Time) error {
+func (m *Renderer) WriteSample(ctx context.Context, w io.Writer, client string, brand domain.ResolvedBrand, now time.Time) error {
 	return WritePDF(ctx, w, &Document{
-		Type: domain.ExecutiveSummary, Title: types[domain.ExecutiveSummary].title, Client: client, Brand: brand, MadeAt: now,
+		Type: domain.ExecutiveSummary, Title: types[domain.ExecutiveSummary].title, Client: client, Brand: brand.Brand, Partner: brand.PartnerName,
+		MadeAt: now,
 		Sections: []Section{{Heading: "Preview", Blocks: []Block{
 			Text("This page shows the brand in reports. Its values are invented."),
 			Figures{

@@ -25,7 +25,7 @@ func TestBrandOfReport(t *testing.T) {
 	must(0, jpeg.Encode(&photo, m, nil))
 	for name, file := range map[string][]byte{"PNG": transparent.Bytes(), "JPEG": photo.Bytes(), "none": nil} {
 		d := sample()
-		d.Brand = domain.Brand{DisplayName: "Acme Séguridad", AccentColor: "#ffd400"}
+		d.Brand, d.Partner = domain.Brand{DisplayName: "Acme Séguridad", AccentColor: "#ffd400"}, "Acme Séguridad"
 		if file != nil {
 			d.Brand.Logo = must(domain.ParseLogo(file))
 		}
@@ -54,11 +54,22 @@ func TestBrandOfReport(t *testing.T) {
 	}
 
 	d := sample()
-	d.Brand.DisplayName = "Acme IT"
+	d.Brand.DisplayName, d.Partner = "Acme IT", "Northlight"
+	for i, page := range pagesOf(t, d, nil) {
+		if !strings.Contains(page, "AcmeIT·Northlight") {
+			t.Errorf("page %d does not name the partner: %s", i+1, page)
+		}
+	}
+	var first bytes.Buffer
+	must(0, WritePDF(t.Context(), &first, d, nil))
+	r := must(pdf.NewReader(bytes.NewReader(first.Bytes()), int64(first.Len())))
+	if author := r.Trailer().Key("Info").Key("Author").Text(); author != "Acme IT, Northlight" {
+		t.Errorf("the author is %q", author)
+	}
 	var file bytes.Buffer
 	must(0, WriteXLSX(t.Context(), &file, d))
 	book := must(excelize.OpenReader(io.Reader(&file)))
-	if p := must(book.GetDocProps()); p.Creator != "Acme IT" || p.Title != d.Title {
+	if p := must(book.GetDocProps()); p.Creator != "Acme IT, Northlight" || p.Title != d.Title {
 		t.Errorf("the properties are %+v", p)
 	}
 }

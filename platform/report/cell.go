@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"strconv"
 	"time"
 
@@ -53,7 +54,7 @@ func (c *Column) holds(cell any) bool {
 		return true
 	case string, Word:
 		return c.Kind == TextColumn
-	case int, float64, Percent, WholePercent:
+	case int, float64, Whole, Percent, WholePercent:
 		return c.Kind == NumberColumn
 	case domain.Date:
 		return c.Kind == DateColumn
@@ -82,6 +83,8 @@ func textOf(value any) string {
 		return rateText(float64(v))
 	case WholePercent:
 		return wholeRateText(float64(v))
+	case Whole:
+		return countText(int(math.Round(float64(v))))
 	case float64:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case domain.Date:

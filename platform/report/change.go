@@ -54,16 +54,22 @@ func amount(value any) (v float64, decimals int, ok bool) {
 	return 0, 0, false
 }
 
+// difference returns by how much a value differs from an earlier one, both as shown, and the number of its decimals:
+// those of the value that has fewer. ok is false if either has no amount.
+func difference(value, earlier any) (by float64, decimals int, ok bool) {
+	now, decimals, ok := amount(value)
+	before, earlierDecimals, had := amount(earlier)
+	return now - before, min(decimals, earlierDecimals), ok && had
+}
+
 // against returns the figure with its change from earlier, the value that it had in the period before. If either has no
 // value, it returns the figure as it is.
 func (f Figure) against(earlier any, d direction) Figure {
-	now, decimals, ok := amount(f.Value)
-	before, earlierDecimals, had := amount(earlier)
-	if !ok || !had {
+	change, decimals, ok := difference(f.Value, earlier)
+	if !ok {
 		return f
 	}
-	decimals = min(decimals, earlierDecimals)
-	by := strings.TrimSuffix(strconv.FormatFloat(math.Abs(now-before), 'f', decimals, 64), ".0")
+	by := strings.TrimSuffix(strconv.FormatFloat(math.Abs(change), 'f', decimals, 64), ".0")
 	if n, err := strconv.Atoi(by); err == nil {
 		by = countText(n)
 	}
@@ -71,7 +77,7 @@ func (f Figure) against(earlier any, d direction) Figure {
 		by = by + " " + map[bool]string{true: "point", false: "points"}[by == "1"]
 	}
 
-	verdict := d.verdict(now, before)
+	verdict := d.verdict(change, 0)
 	switch {
 	case strings.HasPrefix(by, "0") && !strings.ContainsAny(by, "123456789"):
 		f.Change = Change{Text: "Same as before"}
@@ -79,7 +85,7 @@ func (f Figure) against(earlier any, d direction) Figure {
 		f.Change = Change{Text: "Better by " + by, Verdict: Good}
 	case verdict == Bad:
 		f.Change = Change{Text: "Worse by " + by, Verdict: Bad}
-	case now > before:
+	case change > 0:
 		f.Change = Change{Text: by + " more than before"}
 	default:
 		f.Change = Change{Text: by + " fewer than before"}

@@ -142,3 +142,51 @@ func TestAccents(t *testing.T) {
 		t.Errorf("without a brand, got %v", a)
 	}
 }
+
+// TestComparedChange verifies that the change in a table is the difference of the values that it shows, as in the
+// figure of the same values.
+func TestComparedChange(t *testing.T) {
+	for _, c := range []struct {
+		current, earlier any
+		want, figure     string
+	}{
+		{WholePercent(5.6), WholePercent(15.1), "-9", "Better by 9 points"},
+		{WholePercent(5.6), Percent(15.4), "-9", "Better by 9 points"},
+		{Percent(8.04), Percent(15.44), "-7.4", "Better by 7.4 points"},
+		{WholePercent(5.6), WholePercent(6.4), "0", "Same as before"},
+		{3, 5, "-2", "Better by 2"},
+		{nil, WholePercent(3), noValue, ""},
+	} {
+		n := numberPair{"Click rate", c.current, c.earlier, lowerIsBetter}
+		if got := textOf(n.change()); got != c.want {
+			t.Errorf("from %v to %v: got %s, want %s", c.earlier, c.current, got, c.want)
+		}
+		if got := (Figure{Value: c.current}).against(c.earlier, lowerIsBetter).Change.Text; got != c.figure {
+			t.Errorf("from %v to %v: the figure says %q, want %q", c.earlier, c.current, got, c.figure)
+		}
+	}
+}
+
+// TestComparedHealth verifies that percentages of fewer than 100 things, and the averages next to them, have no
+// decimals.
+func TestComparedHealth(t *testing.T) {
+	own := ownHealth{users: 27, sent: 100}
+	own.OnTrack, own.ClickRate, own.AverageScore = new(77.8), new(4.5), new(700.0)
+	others := domain.Health{OnTrack: new(78.4), ClickRate: new(9.24), AverageScore: new(612.4)}
+	got := map[Word][]any{}
+	for row, err := range healthTable(&own, &others).Rows {
+		must(0, err)
+		got[row[0].(Word)] = row[2:]
+	}
+	for name, want := range map[Word][3]string{
+		"Users on track with training":   {"78", "78", "Like others"},
+		"Click rate of the last 90 days": {"4.5", "9.2", "Better"},
+		"Average risk score":             {"700.0", "612.4", "Better"},
+	} {
+		for i, cell := range got[name] {
+			if textOf(cell) != want[i] {
+				t.Errorf("%s: got %q, want %q", name, textOf(cell), want[i])
+			}
+		}
+	}
+}

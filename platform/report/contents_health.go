@@ -14,7 +14,7 @@ func globalHealth(r *reading) []Section {
 	t, n, earlier := r.tenant, readNumbers(r, r.period), readNumbers(r, r.period.Previous())
 	n.readState(r)
 	others := read(r, reports.HealthOfPeers)
-	own := n.health()
+	own := n.health(recentlySent(r))
 	return []Section{
 		section("Summary", noUsersNote(t.ActiveUsers), healthText(&own, &others), Figures{
 			scoreFigure(t).against(earlier.lastScore(), higherIsBetter), highRiskFigure(t), onTrackFigure(t),
@@ -34,7 +34,7 @@ func globalHealth(r *reading) []Section {
 
 // healthText returns a text that counts the areas in which the client is better or worse than the average of others, and
 // says what that average is; or that the others are too few.
-func healthText(own *domain.Health, others *reports.PeerHealth) Block {
+func healthText(own *ownHealth, others *reports.PeerHealth) Block {
 	if others.Clients < domain.LeastPeers {
 		return Text(fmt.Sprintf("There are too few other clients with active employees for an average: at least %d are needed.",
 			domain.LeastPeers))
@@ -61,9 +61,25 @@ func percentage(part, whole int) *float64 {
 	return new(domain.Percent(part, whole))
 }
 
-// health returns the client's values for the comparison. A value is nil if there is nothing to relate it to, such as
+// recentlySent returns the number of simulated emails that the client's rates of the last 90 days are of.
+func recentlySent(r *reading) int {
+	recent := *r
+	recent.period = domain.GlobalHealth.DefaultPeriod(domain.DateOf(r.tenant.Now()))
+	sent := phishingTotal(read(&recent, reports.PhishedMonths.All)).Sent
+	r.err = recent.err
+	return sent
+}
+
+// ownHealth is the client's values for the comparison, and what its percentages are of: users, simulated emails of the
+// last 90 days, signatures and requirements.
+type ownHealth struct {
+	domain.Health
+	users, sent, asked, requirements int
+}
+
+// health returns the client's values. sent is the number of simulated emails of the last 90 days. A value is nil if there is nothing to relate it to, such as
 // users, or if it needs Dark Web Monitoring, which is off.
-func (n *numbers) health() domain.Health {
+func (n *numbers) health(sent int) ownHealth {
 	users, summary := n.tenant.ActiveUsers, &n.tenant.Summary
 	h := domain.Health{
 		HighRisk: percentage(summary.HighRiskUsers, users),
@@ -77,44 +93,55 @@ func (n *numbers) health() domain.Health {
 			h.ExposuresPer100 = new(100 * float64(n.darkWeb.Unresolved) / float64(users))
 		}
 	}
-	return h
+	return ownHealth{h, users, sent, n.asked, n.requirements}
 }
 
-// area is an area in which clients are compared. short is its name in the chart, for percentages. own is the client's
-// value, and other the average of the other clients; nil for no value.
+// area is an area in which clients are compared. short is its name in the chart, for percentages, and of is the number
+// of things that the client's percentage is of. own is the client's value, and other the average of the other clients;
+// nil for no value.
 type area struct {
 	name, short Word
 	unit        Word
+	of          int
 	better      direction
 	own, other  *float64
 }
 
 // areas returns all areas, with the client's values and the averages of the others. Only percentages have a short name.
-func areas(own, others *domain.Health) []area {
+func areas(own *ownHealth, others *domain.Health) []area {
 	const higher, lower = higherIsBetter, lowerIsBetter
 	return []area{
-		{"Average risk score", "", "points", higher, own.AverageScore, others.AverageScore},
-		{"High-risk users", "High risk", "%", lower, own.HighRisk, others.HighRisk},
-		{"Users on track with training", "On track", "%", higher, own.OnTrack, others.OnTrack},
-		{"Simulated mails sent per user", "", "mails", higher, own.MailsPerUser, others.MailsPerUser},
-		{"Click rate of the last 90 days", "Click rate", "%", lower, own.ClickRate, others.ClickRate},
-		{"Report rate of the last 90 days", "Report rate", "%", higher, own.ReportRate, others.ReportRate},
-		{"Unresolved exposures of 100 users", "", "exposures", lower, own.ExposuresPer100, others.ExposuresPer100},
-		{"Policies signed", "Policies signed", "%", higher, own.Signed, others.Signed},
-		{"Framework requirements met", "Requirements met", "%", higher, own.FrameworksMet, others.FrameworksMet},
+		{"Average risk score", "", "points", 0, higher, own.AverageScore, others.AverageScore},
+		{"High-risk users", "High risk", "%", own.users, lower, own.HighRisk, others.HighRisk},
+		{"Users on track with training", "On track", "%", own.users, higher, own.OnTrack, others.OnTrack},
+		{"Simulated mails sent per user", "", "mails", 0, higher, own.MailsPerUser, others.MailsPerUser},
+		{"Click rate of the last 90 days", "Click rate", "%", own.sent, lower, own.ClickRate, others.ClickRate},
+		{"Report rate of the last 90 days", "Report rate", "%", own.sent, higher, own.ReportRate, others.ReportRate},
+		{"Unresolved exposures of 100 users", "", "exposures", 0, lower, own.ExposuresPer100, others.ExposuresPer100},
+		{"Policies signed", "Policies signed", "%", own.asked, higher, own.Signed, others.Signed},
+		{"Framework requirements met", "Requirements met", "%", own.requirements, higher, own.FrameworksMet, others.FrameworksMet},
 	}
 }
 
 // healthTable returns a table of the areas.
-func healthTable(own, others *domain.Health) Table {
+func healthTable(own *ownHealth, others *domain.Health) Table {
 	return Table{
 		Title: "Areas compared",
 		Columns: slices.Concat([]Column{{Title: "Area", Width: 4}, {Title: "Unit"}},
 			numberColumns("This client", "Average of others"), []Column{{Title: "Compared", Width: 2}}),
 		Rows: listRows(areas(own, others), func(a *area) []any {
-			return []any{a.name, a.unit, valueOrNil(a.own), valueOrNil(a.other), a.compare()}
+			return []any{a.name, a.unit, a.cell(a.own), a.cell(a.other), a.compare()}
 		}),
 	}
+}
+
+// cell returns a value as a cell; nil for no value. Both percentages of an area are without decimals if the client's is
+// of fewer than leastForDecimals things.
+func (a *area) cell(value *float64) any {
+	if value != nil && a.unit == "%" && a.of < leastForDecimals {
+		return Whole(*value)
+	}
+	return valueOrNil(value)
 }
 
 // compare returns a cell that says whether the client is better or worse than others, or like others if both values are
@@ -123,7 +150,7 @@ func (a *area) compare() any {
 	switch {
 	case a.own == nil || a.other == nil:
 		return nil
-	case textOf(*a.own) == textOf(*a.other):
+	case textOf(a.cell(a.own)) == textOf(a.cell(a.other)):
 		return Word("Like others")
 	}
 	return verdictCell(a.better.verdict(*a.own, *a.other))
@@ -131,7 +158,7 @@ func (a *area) compare() any {
 
 // healthChart returns a chart of the areas that are percentages and have both values. It returns nil if there are fewer
 // than two such areas, or if all values are 0.
-func healthChart(own, others *domain.Health) Block {
+func healthChart(own *ownHealth, others *domain.Health) Block {
 	c := Chart{
 		Kind: Bar, Title: "Rates compared", Unit: "%", Series: []Series{{Name: "This client"}, {Name: "Average of others"}},
 	}

@@ -157,16 +157,23 @@ func comparison(title, name string, list []numberPair, change string) Table {
 		Columns: slices.Concat([]Column{{Title: name, Width: 3}}, numberColumns("This period", "Period before", change),
 			[]Column{{Title: "Compared"}}),
 		Rows: listRows(list, func(n *numberPair) []any {
-			cells := []any{n.name, n.current, n.earlier, nil, verdictCell(n.verdict())}
-			if n.current == nil || n.earlier == nil {
-				return cells
-			}
-			if earlier, ok := n.earlier.(int); ok {
-				cells[3] = n.current.(int) - earlier
-			} else {
-				cells[3] = chartValue(n.current) - chartValue(n.earlier)
-			}
-			return cells
+			return []any{n.name, n.current, n.earlier, n.change(), verdictCell(n.verdict())}
 		}),
 	}
+}
+
+// change returns the cell of the difference between the two values as shown, with the decimals of a figure's change
+// (see against). It returns nil unless both periods have a value.
+func (n *numberPair) change() any {
+	by, decimals, ok := difference(n.current, n.earlier)
+	if _, count := n.current.(int); count && ok {
+		return int(by)
+	}
+	switch {
+	case !ok:
+		return nil
+	case decimals == 0:
+		return Whole(int(math.RoundToEven(by))) // as strconv.FormatFloat rounds
+	}
+	return by
 }

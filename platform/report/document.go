@@ -15,6 +15,8 @@ type Document struct {
 	Title  string       // "Phishing performance"
 	Client string       // the client's name
 	Brand  domain.Brand // the client's, resolved
+	// Partner is the partner's display name, which the brand of a client may override.
+	Partner string
 	// Period is nil for a report about the moment at which it is generated.
 	Period *domain.ReportPeriod
 	// Before is the period that the changes of figures compare with; nil if there are none.
@@ -65,6 +67,9 @@ type Percent float64
 
 // WholePercent is a percentage of fewer than 100 things, which is shown without decimals.
 type WholePercent float64
+
+// Whole is a number that is shown without decimals.
+type Whole float64
 
 // Word is a word of the report itself, not a text of the client. An XLSX file has it as programs read it; pages may
 // word it differently (onPage).
@@ -150,7 +155,7 @@ type ColumnKind int
 // The kinds, with the Go type of a cell.
 const (
 	TextColumn   ColumnKind = iota // string or Word
-	NumberColumn                   // int, float64 (shown with one decimal), Percent or WholePercent
+	NumberColumn                   // int, float64 (shown with one decimal), Whole, Percent or WholePercent
 	DateColumn                     // domain.Date
 	TimeColumn                     // time.Time
 	YesNoColumn                    // bool

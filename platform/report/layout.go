@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"codeberg.org/go-pdf/fpdf"
 
@@ -116,7 +117,7 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 
 	l.pdf.SetTitle(cmp.Or(d.Title, "Report"), true /* UTF-8 */)
 	l.pdf.SetSubject(d.Client, true /* UTF-8 */)
-	l.pdf.SetAuthor(d.Brand.DisplayName, true /* UTF-8 */)
+	l.pdf.SetAuthor(strings.Join(d.makers(), ", "), true /* UTF-8 */)
 	l.pdf.SetCreationDate(d.MadeAt)
 	l.pdf.SetModificationDate(d.MadeAt)
 	l.pdf.SetCatalogSort(true)
@@ -126,15 +127,12 @@ func (l *layout) finish(w io.Writer, d *Document) error {
 	return nil
 }
 
-// drawFooter draws the last row of a page: the client, the name of the brand, when the report was created, and pages,
+// drawFooter draws the last row of a page: the client, the names of the brand and the partner, when the report was created, and pages,
 // which is the number of the page, such as "Page 1 of 2".
 func (l *layout) drawFooter(d *Document, pages string) {
 	width := l.width(pages, smallStyle)
 	made := d.created()
-	names := d.Client
-	if d.Brand.DisplayName != "" {
-		names += "  ·  " + d.Brand.DisplayName
-	}
+	names := strings.Join(append([]string{d.Client}, d.makers()...), "  ·  ")
 	left := l.fit(names, bodyWidth-width-l.width(made, smallStyle)-12, smallStyle)
 
 	l.used = bodyHeight

@@ -86,7 +86,7 @@ func (m *Renderer) With(
 		if err != nil {
 			return err
 		}
-		d.Brand = brand.Brand
+		d.Brand, d.Partner = brand.Brand, brand.PartnerName
 		r := &reading{ctx: ctx, tenant: t, period: p}
 		if d.Sections = content.sections(r); r.err != nil {
 			return r.err

@@ -107,7 +107,7 @@ func (b *workbook) writeDocument(ctx context.Context, d *Document) {
 func (b *workbook) beginSummary(d *Document) {
 	made := d.MadeAt.UTC().Format(time.RFC3339)
 	b.check(b.SetDocProps(&excelize.DocProperties{
-		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: cmp.Or(d.Brand.DisplayName, "Reports"),
+		Title: d.Title, Subject: d.Client, Created: made, Modified: made, Creator: cmp.Or(strings.Join(d.makers(), ", "), "Reports"),
 	}))
 	b.check(b.SetSheetName("Sheet1", b.reserveSheetName(summarySheet))) // a new file has the sheet Sheet1
 	b.check(b.SetColWidth(summarySheet, "A", "A", 44))
@@ -281,6 +281,8 @@ func cellOf(value any) cell {
 	switch v := value.(type) {
 	case int:
 		return cell{integerFormat, v}
+	case Whole:
+		return cell{integerFormat, exact(float64(v))}
 	case Percent:
 		return cell{percentFormat, v.fraction()}
 	case WholePercent:

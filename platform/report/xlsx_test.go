@@ -57,6 +57,8 @@ func sameCell(cell any, shown, raw string) bool {
 		return shown == v && raw == v
 	case int:
 		return number() == float64(v)
+	case Whole:
+		return number() == exact(float64(v)) && shown == textOf(v)
 	case float64:
 		return number() == exact(v)
 	case domain.Date:

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -98,7 +99,7 @@ type setBrandingCmd struct {
 }
 
 func (setBrandingCmd) Help() string {
-	return `Only the given fields change. An empty value, such as --logo '', removes a field's own value, so that the field inherits: a client from its partner, a partner from the service. Emails and reports that are generated afterward use the new values.`
+	return `Only the given fields change. An empty value, such as --logo=, removes a field's own value, so that the field inherits: a client from its partner, a partner from the service. Emails and reports that are generated afterward use the new values.`
 }
 
 // flags returns the values of the fields by their names; nil for a field that is not given.
@@ -127,7 +128,7 @@ func (c setBrandingCmd) Validate() error {
 func (c setBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 	record, fields, err := c.record()
 	if err != nil {
-		return err
+		return namingFlags(err, fields)
 	}
 	domains, err := c.Domains()
 	if err != nil {
@@ -141,7 +142,7 @@ func (c setBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		of.entry.Fields = fields
 		err := database.RunAudited(ctx, d, of.entry, func(ctx context.Context) error {
-			return importRecord(records.WithMailDomains(ctx, domains), d, records.Brands, record)
+			return namingFlags(importRecord(records.WithMailDomains(ctx, domains), d, records.Brands, record), fields)
 		})
 		if err != nil {
 			return err
@@ -175,6 +176,24 @@ func (c setBrandingCmd) record() (record *domain.BrandRecord, fields []string, e
 	var faults rule.Faults
 	rule.Reader{}.Read(text, record, &faults)
 	return record, fields, faultsError(&faults)
+}
+
+// namingFlags returns an error about fields with the names of their flags, as --sender-email for sender_email. It returns
+// another error, or nil, as it is.
+func namingFlags(err error, fields []string) error {
+	if err == nil {
+		return nil
+	}
+	faults, found := strings.Split(err.Error(), "; "), false
+	for i, fault := range faults {
+		if field, message, ok := strings.Cut(fault, " "); ok && slices.Contains(fields, field) {
+			faults[i], found = "--"+strings.ReplaceAll(field, "_", "-")+" "+message, true
+		}
+	}
+	if !found {
+		return err
+	}
+	return errors.New(strings.Join(faults, "; "))
 }
 
 // readLogo returns the content of a file in base64. It reads no more than a logo may have, and a byte.
@@ -261,14 +280,17 @@ func (c previewBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		now, client := d.Now(), of.name
+		now, client := d.Now(), "Example Client"
+		if !of.Client.IsZero() {
+			client = of.name
+		}
 		for _, file := range []struct {
 			name  string
 			write func(*bufio.Writer) error
 		}{
-			{"brand-email.html", func(w *bufio.Writer) error { return previewEmail(w, client, brand.Brand, now) }},
+			{"brand-email.html", func(w *bufio.Writer) error { return previewEmail(w, client, brand, now) }},
 			{"brand-page.html", func(w *bufio.Writer) error { return previewLesson(w, client, brand.Brand, now) }},
-			{"brand-report.pdf", func(w *bufio.Writer) error { return renderer.WriteSample(ctx, w, client, brand.Brand, now) }},
+			{"brand-report.pdf", func(w *bufio.Writer) error { return renderer.WriteSample(ctx, w, client, brand, now) }},
 		} {
 			path := filepath.Join(c.Out, file.name)
 			if _, err := output.WriteFile(path, file.write); err != nil {
@@ -281,14 +303,14 @@ func (c previewBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 }
 
 // previewEmail writes the HTML of a welcome email with a brand.
-func previewEmail(w io.Writer, client string, brand domain.Brand, now time.Time) error {
+func previewEmail(w io.Writer, client string, brand domain.ResolvedBrand, now time.Time) error {
 	composer, err := mail.NewComposer("https://training.example.com", "")
 	if err != nil {
 		return err
 	}
 	m, err := composer.Compose(domain.Mail{
 		Type: domain.WelcomeMail, To: "ada@example.com", Name: "Ada", Language: domain.English,
-		ClientName: client, PartnerName: brand.DisplayName, Brand: brand,
+		ClientName: client, PartnerName: cmp.Or(brand.PartnerName, "Example Partner"), Brand: brand.Brand,
 	}, now)
 	if err == nil {
 		_, err = io.WriteString(w, m.Preview())
