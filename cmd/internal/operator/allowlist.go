@@ -20,7 +20,7 @@ import (
 
 type allowlistCmd struct {
 	database.Flags
-	Client    string   `arg:"" help:"The client: its id, as GET /v2/clients shows it or as a UUID, or its name."`
+	Client    string   `arg:"" help:"The client: its ID, as GET /v2/clients shows it or as a UUID, or its name."`
 	SourceIPs []string `name:"mail-source-ips" placeholder:"CIDR,…" help:"The IP addresses from which the mail server sends simulated emails, for the text."`
 	JSON      bool     `name:"json" env:"-" help:"Print only the values, as a JSON object."`
 }

@@ -97,12 +97,12 @@ func TestBrandingRejects(t *testing.T) {
 		{[]string{"partner"}, true, "give a field to set"},
 		{[]string{"partner", "--display-name=A", "--mail-domains=local"}, true, `--mail-domains: "local" is not a domain`},
 		{[]string{"Other", "--client", client.String(), "--display-name=A"}, false, "belongs to another partner"},
-		{[]string{"partner", "--accent-color=red"}, false, "accent_color must be a color"},
-		{[]string{"partner", "--sender-email=a@mail.example.com"}, false, "sender_email needs the domains"},
-		{[]string{"partner", "--sender-email=a@mail.example.com", "--mail-domains=example.com"}, false, "sender_email must have one of the domains of --mail-domains: example.com"},
-		{[]string{"partner", "--reply-to=x"}, false, "reply_to must be an email address"},
-		{[]string{"partner", "--logo", fileOf(t, "GIF89a")}, false, "logo must be a PNG or JPEG image"},
-		{[]string{"partner", "--logo", fileOf(t, string(make([]byte, domain.MaxLogoBytes+9)))}, false, "logo must be a file of at most 256 kB"},
+		{[]string{"partner", "--accent-color=red"}, false, "--accent-color must be a color"},
+		{[]string{"partner", "--sender-email=a@mail.example.com"}, false, "--sender-email needs the domains"},
+		{[]string{"partner", "--sender-email=a@mail.example.com", "--mail-domains=example.com"}, false, "--sender-email must have one of the domains of --mail-domains: example.com"},
+		{[]string{"partner", "--reply-to=x"}, false, "--reply-to must be an email address"},
+		{[]string{"partner", "--logo", fileOf(t, "GIF89a")}, false, "--logo must be a PNG or JPEG image"},
+		{[]string{"partner", "--logo", fileOf(t, string(make([]byte, domain.MaxLogoBytes+9)))}, false, "--logo must be a file of at most 256 kB"},
 		{[]string{"partner", "--logo=no-such-file"}, false, "--logo: "},
 	} {
 		c.refused(tt.usage, append(set, tt.args...), tt.words)
@@ -131,6 +131,26 @@ func TestBrandingPreview(t *testing.T) {
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s is %v: %v", name, info, err)
+		}
+	}
+
+	c.must("branding", "set", "partner", "--client", client.String(), "--display-name=Acme IT")
+	name := c.Text("SELECT name FROM clients WHERE id = $1", client)
+	partner := c.Text("SELECT replace(id::text, '-', '') FROM partners")
+	for _, tt := range []struct {
+		args, want []string
+	}{
+		{[]string{"partner"}, []string{"awareness program of Example Client", "Northwind"}},
+		{[]string{"--service"}, []string{"awareness program of Example Client", "Example Partner"}},
+		{[]string{"partner", "--client", client.String()}, []string{"awareness program of " + name, "Northwind"}},
+	} {
+		c.must(append([]string{"branding", "preview", "--out", dir}, tt.args...)...)
+		text, err := os.ReadFile(filepath.Join(dir, "brand-email.html"))
+		c.Must(err)
+		for _, want := range tt.want {
+			if !strings.Contains(string(text), want) || strings.Contains(string(text), partner) {
+				t.Errorf("%v: the email does not say %q:\n%s", tt.args, want, text)
+			}
 		}
 	}
 }
