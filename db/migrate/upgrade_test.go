@@ -167,6 +167,26 @@ func TestReportLinkOfUpgradedClients(t *testing.T) {
 	}
 }
 
+// TestUpgradedCourses verifies that the service's own courses have titles in all languages, unless an import has renamed
+// them or given them titles.
+func TestUpgradedCourses(t *testing.T) {
+	t.Parallel()
+	w := restored(t)
+	w.Exec(`UPDATE courses SET title = 'Phishing 101' WHERE title = 'Recognizing phishing'`)
+	w.Exec(`UPDATE courses SET titles = '{"en": "Report"}', languages = '{en}' WHERE title = 'Reporting an incident'`)
+	if _, err := migrate.Up(t.Context(), w.DB); err != nil {
+		t.Fatal(err)
+	}
+	for what, want := range map[string]int{
+		`titles ?& '{en,es,fr-ca}' AND titles->>'en' = title AND titles->>'es' <> title AND languages = '{en,es,fr-ca}'`: 11,
+		`title = 'Phishing 101' AND titles = '{}'`: 1, `titles = '{"en": "Report"}'`: 1,
+	} {
+		if n := w.Number("SELECT count(*) FROM courses WHERE created_at = '2026-01-01T00:00:00Z' AND " + what); n != want {
+			t.Errorf("%d courses have %s, want %d", n, what, want)
+		}
+	}
+}
+
 // TestUpgradedTables: the tables of 1.0.0, upgraded, are those of a new database, but for
 // those of v1: no migration that was released has changed since.
 func TestUpgradedTables(t *testing.T) {

@@ -44,11 +44,19 @@ func (b *courses) create(in *domain.CourseRecord, row *importedCourse) {
 	row.Languages = []domain.Language{domain.English, domain.Spanish, domain.French}
 }
 
-// apply sets the titles by language, if they are given, and sets the course's languages to those of the titles. It does
-// not touch equal values, so that an unchanged course is not written.
-func (b *courses) apply(in *domain.CourseRecord, _, row *importedCourse) error {
+// apply sets the titles by language, if they are given, and sets the course's languages to those of the titles. If they
+// are not given, a new title also replaces the English one that was equal to the old one. It does not touch equal
+// values, so that an unchanged course is not written.
+func (b *courses) apply(in *domain.CourseRecord, before, row *importedCourse) error {
 	titles, err := row.titles()
-	if err != nil || !in.Titles.Given {
+	if err != nil {
+		return err
+	}
+	if !in.Titles.Given {
+		if before != nil && row.Title != before.Title && titles[domain.English] == before.Title {
+			titles[domain.English] = row.Title
+			row.Titles, err = json.Marshal(titles)
+		}
 		return err
 	}
 	if languages := slices.Sorted(maps.Keys(in.Titles.Value)); !slices.Equal(languages, row.Languages) {
