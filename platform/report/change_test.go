@@ -179,9 +179,9 @@ func TestComparedHealth(t *testing.T) {
 		got[row[0].(Word)] = row[2:]
 	}
 	for name, want := range map[Word][3]string{
-		"Users on track with training":   {"78", "78", "Like others"},
-		"Click rate of the last 90 days": {"4.5", "9.2", "Better"},
-		"Average risk score":             {"700.0", "612.4", "Better"},
+		"Users on track with training":   {"78", "78", "Same"},
+		"Click rate of the last 90 days": {"4.5", "9.2", "▲ Better"},
+		"Average risk score":             {"700.0", "612.4", "▲ Better"},
 	} {
 		for i, cell := range got[name] {
 			if textOf(cell) != want[i] {
