@@ -158,6 +158,9 @@ func TestServiceMail(t *testing.T) {
 func (p *office) checkCertificates(t *testing.T, n int) {
 	t.Helper()
 	days := map[string]string{"en": "on15June2026(UTC)", "es": "el15dejuniode2026(UTC)", "fr": "le15juin2026(UTC)"}
+	courses := map[string]string{
+		"en": "Securityawarenessfoundations", "es": "Fundamentosdeconcienciaciónenseguridad", "fr": "Notionsdebaseensensibilisationàlasécurité",
+	}
 	for _, m := range p.server.all() {
 		email := parse(t, m.data)
 		name, file, found := strings.Cut(email.file, ":")
@@ -170,7 +173,7 @@ func (p *office) checkCertificates(t *testing.T, n int) {
 			t.Fatalf("%s: %v", m.to, err)
 		}
 		text := strings.ReplaceAll(must(r.Page(1).GetPlainText(nil)), " ", "")
-		for _, want := range []string{"AdaExample", "Securityawarenessfoundations", days[m.to[:2]], "Hopper&Sons"} {
+		for _, want := range []string{"AdaExample", courses[m.to[:2]], days[m.to[:2]], "Hopper&Sons"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the certificate to %s lacks %q: %s", m.to, want, text)
 			}
