@@ -24,8 +24,8 @@ const (
 type forecast struct {
 	// Weeks is 0 if the days are too few for a forecast.
 	Weeks int
-	// Called reports whether there was a call in these weeks.
-	Called bool
+	// Called reports whether there was a call in these weeks, and CalledToday whether there was one since.
+	Called, CalledToday bool
 	// From is yesterday, and Level the line's number of calls on that day.
 	From  domain.Date
 	Level float64
@@ -40,6 +40,7 @@ func newForecast(days []usage.Day) (f forecast) {
 	if weeks < minWeeks {
 		return f
 	}
+	today := days[len(days)-1]
 	days = days[len(days)-1-7*weeks : len(days)-1]
 	n := float64(len(days))
 	var sum, moment, spread float64
@@ -48,7 +49,7 @@ func newForecast(days []usage.Day) (f forecast) {
 		sum, moment, spread = sum+float64(d.Calls), moment+x*float64(d.Calls), spread+x*x
 	}
 	slope, last := moment/spread, len(days)-1
-	f = forecast{Weeks: weeks, Called: sum > 0, From: days[last].Day, Level: max(0, sum/n+slope*(n-1)/2)}
+	f = forecast{Weeks: weeks, Called: sum > 0, CalledToday: today.Calls > 0, From: days[last].Day, Level: max(0, sum/n+slope*(n-1)/2)}
 	if slope >= 0 {
 		return f
 	}
@@ -63,6 +64,8 @@ func newForecast(days []usage.Day) (f forecast) {
 func (f forecast) Text(a *announcement) string {
 	pace := fmt.Sprintf("At the rate of the last %d weeks, ", f.Weeks)
 	switch {
+	case !f.Called && f.CalledToday:
+		return "Too few days with calls of v1 for a forecast."
 	case !f.Called:
 		return fmt.Sprintf("v1 was not called in the %d weeks before today.", f.Weeks)
 	case f.LastCall == nil:

@@ -43,6 +43,7 @@ func TestForecast(t *testing.T) {
 		"stays":             {daysOf(400, func(int) int64 { return 7 }), a, "At the rate of the last 4 weeks, calls of v1 will not stop."},
 		"hardly falls":      {daysOf(30, func(ago int) int64 { return 1_000_000 + int64(ago) }), a, "At the rate of the last 4 weeks, calls of v1 will not stop."},
 		"no calls":          {daysOf(30, func(int) int64 { return 0 }), a, "v1 was not called in the 4 weeks before today."},
+		"only today":        {daysOf(30, func(ago int) int64 { return 18 * int64(max(0, 1-ago)) }), a, "Too few days with calls of v1 for a forecast."},
 		"late":              {daysOf(30, func(ago int) int64 { return 400 + 2*int64(ago) }), a, "At the rate of the last 4 weeks, the last call will be around 2027-01-01, 170 days after the sunset."},
 		"ended long ago":    {daysOf(30, func(ago int) int64 { return int64(max(0, ago-20)) }), a, "At the rate of the last 4 weeks, the last call will be around 2026-06-15, 30 days before the sunset."},
 		"weekends":          {daysOf(29, weekly), nil, "At the rate of the last 4 weeks, the last call will be around 2026-07-27."},

@@ -253,6 +253,16 @@ pk_subset    GET /v1/clients                    GET /v2/clients                 
 pk_other     GET /v1/partner                    GET /v2/partner                    2026-04-01 09:00Z       0       0            0  stopped    -
 `
 
+// checkWidth verifies that no line is wider than lineWidth, except commands.
+func checkWidth(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > lineWidth && !strings.Contains(line, "→") {
+			t.Errorf("got a line of %d characters, want at most %d: %s", n, lineWidth, line)
+		}
+	}
+}
+
 // TestStatus: when v1 ends, each key, and each of its operations with its successor, as a
 // table, as JSON and as a page.
 func TestStatus(t *testing.T) {
@@ -272,11 +282,7 @@ func TestStatus(t *testing.T) {
 	w.scene()
 	got := w.table(StatusCmd{})
 	holds(t, got, statusHead, statusKeys)
-	for line := range strings.Lines(got) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > lineWidth && !strings.Contains(line, "→") {
-			t.Errorf("got a line of %d characters, want at most %d: %s", n, lineWidth, line)
-		}
-	}
+	checkWidth(t, got)
 	all := w.table(StatusCmd{Operations: true})
 	if !strings.HasSuffix(all, statusOperations) {
 		t.Errorf("with all operations:\n%s", all)
@@ -424,7 +430,8 @@ func TestStatusByPartner(t *testing.T) {
 	holds(t, w.page(StatusCmd{}), "<h3>Northlight</h3>", "ada@northlight.example, owner@northlight.example · last notice v1-remind on 2026-06-15: 1 email sent, 1 waiting",
 		"<h3>Tidewater</h3>", "no owner or admin to contact · never notified", `<span class="outcome unmet">not met</span>`,
 		`<code class="command">partnerapi v1 remind --partner &#39;Tidewater&#39;</code>`)
-	holds(t, w.text(StatusCmd{}), "Emails to partners: 2 sent, 2 waiting, 0 failed; the last was requested on 2026-06-15.")
+	holds(t, w.table(StatusCmd{}), "Emails to partners: 2 sent, 2 waiting, 0 failed; the last was requested on\n2026-06-15.\n")
+	checkWidth(t, w.table(StatusCmd{}))
 }
 
 // TestTimeline verifies that phases and brownouts are shown, as text, as JSON and on the time axis of the page, and those

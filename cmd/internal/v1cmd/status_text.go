@@ -168,8 +168,9 @@ func (t statusText) mailCount() error {
 			failed++
 		}
 	}
-	_, err := fmt.Fprintf(t.out, "\nEmails to partners: %d sent, %d waiting, %d failed; the last was requested on %s.\n",
+	text := fmt.Sprintf("Emails to partners: %d sent, %d waiting, %d failed; the last was requested on %s.",
 		sent, len(t.Mails)-sent-failed, failed, FormatDay(t.Mails[0].CreatedAt.Time))
+	_, err := fmt.Fprintln(t.out, "\n"+output.Wrap(text, lineWidth, 0))
 	return err
 }
 
