@@ -188,7 +188,7 @@ func (s retiredService) noticed(want string) {
 		"/docs/reference/v2": false, "/docs/guide/start": false, "/docs/operate": false,
 	} {
 		page := string(s.get(path, "").want(http.StatusOK).body)
-		if got := strings.Contains(page, `role="note"`); got != (noticed && want != "") || got && !strings.Contains(page, want) {
+		if got := strings.Contains(page, `class="notice"`); got != (noticed && want != "") || got && !strings.Contains(page, want) {
 			s.t.Errorf("%s, where %q is to be seen: %t\n%s", path, want, noticed, page)
 		}
 	}

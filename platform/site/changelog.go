@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +79,18 @@ func (a linkedAddition) Text() string {
 	if a.Parameter {
 		kind = "Parameter"
 	}
-	return strings.TrimSpace(kind + " " + a.Name + " (" + strings.Join(places, "; ") + "): " + a.About)
+	return strings.TrimSpace(kind + " " + a.Name + " (" + strings.Join(places, "; ") + "): " + strings.ReplaceAll(a.About, "`", ""))
+}
+
+// marked matches what a description shows as code: text between backticks, and names with an underscore, alone or in a
+// path such as page.as_of.
+var marked = regexp.MustCompile("`[^`]+`|" + `\b[a-z][a-z0-9]*(?:\.[a-z0-9]+)*(?:_[a-z0-9]+)+(?:[._][a-z0-9]+)*\b`)
+
+// AboutHTML returns the description with names of fields and values as code.
+func (a Addition) AboutHTML() template.HTML {
+	return template.HTML(marked.ReplaceAllStringFunc(template.HTMLEscapeString(a.About), func(name string) string {
+		return "<code>" + strings.Trim(name, "`") + "</code>"
+	}))
 }
 
 // feedID identifies the feed, and with an entry's ID the entry, whatever address a reader calls the service by.

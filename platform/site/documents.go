@@ -271,7 +271,7 @@ var sampleMarks = regexp.MustCompile("pk_demo|" + noticeMark + "|" + brandMarks 
 func (s servedState) fill(source []byte, base string) []byte {
 	notice := ""
 	if s.notice != "" {
-		notice = `<div class="notice" role="note" aria-label="Notice">` + string(s.notice) + "</div>"
+		notice = `<section class="notice" aria-label="Notice">` + string(s.notice) + "</section>"
 	}
 	pairs := append([]string{SampleBase, base, noticeMark, notice}, s.header.pairs()...)
 	if !s.demo {

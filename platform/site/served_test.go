@@ -154,6 +154,37 @@ func TestKeysOfSamples(t *testing.T) {
 	}
 }
 
+// TestKeyOfTry verifies that the start page asks for an API key unless the demonstration's key is valid.
+func TestKeyOfTry(t *testing.T) {
+	t.Parallel()
+	for _, demo := range []bool{true, false} {
+		c := config(t, twoGuides)
+		c.Demo = demo
+		page := get(t, site.New(c), "/").Body.String()
+		if !strings.Contains(page, ">Try it</a>") || strings.Contains(page, "You need an") == demo {
+			t.Errorf("with the demonstration %v, got\n%s", demo, page)
+		}
+	}
+}
+
+// TestCodeInChangelog verifies that the descriptions of additions show names as code, and that the feed has no markup.
+func TestCodeInChangelog(t *testing.T) {
+	t.Parallel()
+	c := config(t, twoGuides)
+	c.Changes = []site.Change{{ID: "release-9.1", Title: "Release 9.1", On: site.SampleDay, Additions: []site.Addition{{
+		Name: "b", About: "More than evaluated_at. page.as_of is `null` if a < b_2, a.b or e.g. x.",
+	}}}}
+	s := site.New(c)
+	want := "More than <code>evaluated_at</code>. <code>page.as_of</code> is <code>null</code> if a &lt; <code>b_2</code>, a.b or e.g. x.</li>"
+	if page := get(t, s, "/docs/changelog").Body.String(); !strings.Contains(page, want) {
+		t.Errorf("got\n%s\nwant %s", page, want)
+	}
+	want = "Field b (): More than evaluated_at. page.as_of is null if a &lt; b_2, a.b or e.g. x.<"
+	if feed := get(t, s, "/docs/changelog.atom").Body.String(); !strings.Contains(feed, want) {
+		t.Errorf("got\n%s\nwant %s", feed, want)
+	}
+}
+
 // TestNotice: the notice is on the pages that it is for, as it is at the request.
 func TestNotice(t *testing.T) {
 	t.Parallel()
@@ -166,7 +197,7 @@ func TestNotice(t *testing.T) {
 			"/": true, "/docs": true, "/docs/reference/v9": true, "/docs/guide/two": true, "/docs/guide/one": false, "/docs/nothing": false,
 		} {
 			page := get(t, s, path).Body.String()
-			if got := strings.Contains(page, `<div class="notice" role="note" aria-label="Notice">`+string(now)); got != (noticed && now != "") ||
+			if got := strings.Contains(page, `<section class="notice" aria-label="Notice">`+string(now)); got != (noticed && now != "") ||
 				strings.Contains(page, "notice -->") {
 				t.Errorf("%s, %q:\n%s", path, now, page)
 			}
