@@ -15,6 +15,33 @@ async function current(hash, index) {
   return entry ? new URL(entry.path, location.href).hash : hash;
 }
 
+// label names the parts of Scalar that have an icon or no label of their own.
+function label() {
+  for (const button of document.querySelectorAll(".scalar-code-copy:not([aria-label])")) {
+    button.setAttribute("aria-label", "Copy");
+  }
+  for (const field of document.querySelectorAll("[role=combobox].code-input-lite__editor")) {
+    if (!field.hasAttribute("aria-label")) {
+      const name = field.closest("td")?.querySelector("label")?.textContent.trim();
+      field.setAttribute("aria-label", name || field.dataset.placeholder || "Value");
+    }
+    if (!field.hasAttribute("aria-expanded")) field.setAttribute("aria-expanded", "false");
+  }
+}
+
+// keepLabeled calls label after changes of the page, once for all of a frame.
+function keepLabeled() {
+  let due = false;
+  new MutationObserver(() => {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      label();
+    });
+  }).observe(document.body, { childList: true, subtree: true, attributeFilter: ["aria-expanded", "role"] });
+}
+
 async function start() {
   const place = document.getElementById("reference");
   const hash = await current(location.hash, place.dataset.index).catch(() => location.hash);
@@ -36,6 +63,7 @@ async function start() {
     localization: { translations: { navigation: { showAllEndpoints: "Show More: {name}" } } },
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   });
+  keepLabeled();
   const reference = Scalar.createApiReference(place, configuration());
   input.addEventListener("change", () => reference.updateConfiguration(configuration()));
 
