@@ -10,6 +10,7 @@ import (
 	netmail "net/mail"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -284,5 +285,18 @@ func TestNoticeTable(t *testing.T) {
 	notice.Brand.SenderName = "Platform"
 	if m := must(composer(t, "").ComposeNotice(domain.MessageID{}, notice, v2test.Noon)); m.From.Name != "Platform" {
 		t.Errorf("got the sender %v, want the brand's name", m.From)
+	}
+}
+
+// TestFrenchNeedsNoElision verifies that no name follows "de", "que" or "le" in the French texts: before a vowel, as in
+// Énergie Boréale, it would be "d’".
+func TestFrenchNeedsNoElision(t *testing.T) {
+	t.Parallel()
+	words, err := os.ReadFile("words/fr-ca.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`\b(de|que) \{\{\.(Client|Partner|From)?\}\}`).FindAll(words, -1) {
+		t.Errorf("got %s, want a phrase without an elision", found)
 	}
 }
