@@ -94,4 +94,5 @@ echo "the rest serves the database, reads and writes it"
 cd "$copy"
 $GO vet -tags 'nomsgpack slow' ./...
 $GO -C tools/bench vet .
+$GO test ./v2 -run "$DECLARED"
 $GO test "$@"
