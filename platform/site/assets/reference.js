@@ -17,7 +17,7 @@ async function current(hash, index) {
 
 // label names the parts of Scalar that have an icon or no label of their own.
 function label() {
-  for (const button of document.querySelectorAll(".scalar-code-copy:not([aria-label])")) {
+  for (const button of document.querySelectorAll("button:is(.scalar-code-copy, [class*=copy-button]):not([aria-label])")) {
     button.setAttribute("aria-label", "Copy");
   }
   for (const field of document.querySelectorAll("[role=combobox].code-input-lite__editor")) {
@@ -29,17 +29,10 @@ function label() {
   }
 }
 
-// keepLabeled calls label after changes of the page, once for all of a frame.
+// keepLabeled calls label after changes of the page, before anything else can see them.
 function keepLabeled() {
-  let due = false;
-  new MutationObserver(() => {
-    if (due) return;
-    due = true;
-    requestAnimationFrame(() => {
-      due = false;
-      label();
-    });
-  }).observe(document.body, { childList: true, subtree: true, attributeFilter: ["aria-expanded", "role"] });
+  new MutationObserver(label)
+    .observe(document.body, { childList: true, subtree: true, attributeFilter: ["aria-expanded", "aria-label", "role"] });
 }
 
 async function start() {
