@@ -9,7 +9,7 @@ import (
 type Client struct {
 	ID         domain.ClientID `json:"id" doc:"Opaque ID of the client."`
 	Name       string          `json:"name" doc:"The client's name, unique within the partner."`
-	Industry   *string         `json:"industry" doc:"A label for benchmarks. Null if none is set."`
+	Industry   *string         `json:"industry" doc:"The client's industry, a free-form label for benchmarks. Null if none is set."`
 	ExternalID *string         `json:"external_id" doc:"The partner's own identifier, stored and returned unchanged. Null if none is set."`
 	CreatedAt  domain.Time     `json:"created_at" doc:"When the client was created."`
 	UpdatedAt  domain.Time     `json:"updated_at" doc:"When a field of the client last changed, including the summary."`
@@ -104,7 +104,7 @@ type GetClientInput struct{ Path ClientPath }
 type CreateClientInput struct {
 	Body struct {
 		Name       string  `json:"name" validate:"filled,max=200,name" doc:"The client's name, unique within the partner."`
-		Industry   *string `json:"industry,omitzero" validate:"omitnil,max=500" doc:"A label for benchmarks."`
+		Industry   *string `json:"industry,omitzero" validate:"omitnil,max=500" doc:"The client's industry, a free-form label for benchmarks."`
 		ExternalID *string `json:"external_id,omitzero" validate:"omitnil,max=500" doc:"The partner's own identifier, stored and returned unchanged. Several clients can have the same one."`
 	}
 }
@@ -114,7 +114,7 @@ type UpdateClientInput struct {
 	Path ClientPath
 	Body struct {
 		Name       domain.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200,name" doc:"The new name, unique within the partner."`
-		Industry   domain.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500" doc:"The new label for benchmarks. Null clears it."`
+		Industry   domain.Optional[*string] `json:"industry,omitzero" validate:"omitnil,max=500" doc:"The client's new industry. Null clears it."`
 		ExternalID domain.Optional[*string] `json:"external_id,omitzero" validate:"omitnil,max=500" doc:"The partner's own identifier. Null clears it."`
 	}
 }

@@ -142,7 +142,7 @@ var (
 		ID: "phishing.sends.cancel", Tag: "phishing", Starred: true, Method: "DELETE", Path: "/clients/:client_id/phishing/sends/:result_id",
 		Scope: domain.Write, Since: op.V2_4, Status: 204,
 		Summary: "Cancel a scheduled simulation",
-		Description: "Cancels an email that was not yet sent to the mail server: its result becomes `failed` with the failure " +
+		Description: "Cancels an email that has not yet been sent to the mail server: its result becomes `failed` with the failure " +
 			"`cancelled`. Cancelling it again changes nothing; an email that was sent, is being sent or failed returns 409.",
 		Fails: []domain.Code{domain.Conflict},
 	})
@@ -150,7 +150,7 @@ var (
 		ID: "phishing.sends.cancel_many", Tag: "phishing", Starred: true, Method: "POST", Path: "/clients/:client_id/phishing/sends/cancel",
 		Scope: domain.Write, Since: op.V2_4, Status: 200,
 		Summary: "Cancel scheduled simulations",
-		Description: "Cancels the listed emails that were not yet sent to the mail server, and returns those that it could not cancel. " +
+		Description: "Cancels the listed emails that have not yet been sent to the mail server, and returns those that it could not cancel. " +
 			"If an ID is not a simulated email of the client, none is cancelled.",
 	})
 )

@@ -141,7 +141,7 @@ func adminLineOf(a *db.ListedAdmin) adminLine {
 type listAdminsCmd struct {
 	database.Flags
 	adminScope
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of admins."`
+	JSON bool `name:"json" env:"-" help:"Print the admins as a JSON array."`
 }
 
 // Help says which admins are listed.

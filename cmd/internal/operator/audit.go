@@ -23,7 +23,7 @@ type Audit struct {
 	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its ID, UUID or name. For an archived client, use its ID."`
 	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by this API key: its prefix, as keys list shows it. Use command for changes by commands."`
 	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
-	JSON   bool      `name:"json" env:"-" help:"Print JSON, an array of entries."`
+	JSON   bool      `name:"json" env:"-" help:"Print the entries as a JSON array."`
 }
 
 func (Audit) Help() string {

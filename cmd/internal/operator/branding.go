@@ -211,7 +211,7 @@ func readLogo(name string) (*string, error) {
 
 type showBrandingCmd struct {
 	brandOwnerCmd
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of fields. The logo is in base64."`
+	JSON bool `name:"json" env:"-" help:"Print the fields as a JSON array. The logo is in base64."`
 }
 
 // brandLine is a field of a brand as the command prints it in JSON. Value is null if no brand has one.

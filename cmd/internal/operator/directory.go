@@ -168,7 +168,7 @@ func (c disconnectDirectoryCmd) Run(ctx context.Context, s cli.Env) error {
 
 type listDirectoriesCmd struct {
 	database.Flags
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of connections."`
+	JSON bool `name:"json" env:"-" help:"Print the connections as a JSON array."`
 }
 
 // directoryLine is a connection as the command prints it in JSON.

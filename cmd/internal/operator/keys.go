@@ -192,7 +192,7 @@ func parseNetworks(texts []string) ([]netip.Prefix, error) {
 
 type listKeysCmd struct {
 	database.Flags
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of keys."`
+	JSON bool `name:"json" env:"-" help:"Print the keys as a JSON array."`
 }
 
 // keyLine is a key as the command prints it in JSON.

@@ -34,7 +34,7 @@ type failedMailCmd struct {
 	database.Flags
 	Since cli.Since `env:"-" placeholder:"TIME" help:"Only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 	Limit int       `env:"-" default:"1000" help:"Maximum number of emails to list, oldest failure first."`
-	JSON  bool      `name:"json" env:"-" help:"Print JSON, an array of emails."`
+	JSON  bool      `name:"json" env:"-" help:"Print the emails as a JSON array."`
 }
 
 // mailLine is a failed email as the command prints it in JSON.
@@ -196,9 +196,9 @@ type switchLine struct {
 
 type mailSwitchesCmd struct {
 	database.Flags
-	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of switches."`
+	JSON    bool   `name:"json" env:"-" help:"Print the switches as a JSON array."`
 	Client  string `arg:"" optional:"" help:"The client: its ID, UUID or name."`
-	Partner string `env:"-" help:"The partner whose switches to show instead: its ID, UUID or name."`
+	Partner string `env:"-" help:"Partner to show instead of a client: its ID, UUID or name."`
 }
 
 // Validate requires either a client or a partner, not both.

@@ -329,7 +329,7 @@ func (c moveCancelCmd) Run(ctx context.Context, s cli.Env) error {
 
 type moveStatusCmd struct {
 	database.Flags
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of moves."`
+	JSON bool `name:"json" env:"-" help:"Print the moves as a JSON array."`
 }
 
 // moveLine is a move as the command prints it in JSON.

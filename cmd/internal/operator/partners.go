@@ -80,7 +80,7 @@ type createdPartner struct {
 
 type listPartnersCmd struct {
 	database.Flags
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of partners."`
+	JSON bool `name:"json" env:"-" help:"Print the partners as a JSON array."`
 }
 
 // partnerLine is a partner as the command prints it in JSON.

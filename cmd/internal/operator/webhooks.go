@@ -33,7 +33,7 @@ type Webhooks struct {
 type listWebhooksCmd struct {
 	database.Flags
 	Partner string `env:"-" help:"Only webhooks of this partner: its ID, UUID or name."`
-	JSON    bool   `name:"json" env:"-" help:"Print JSON, an array of webhooks."`
+	JSON    bool   `name:"json" env:"-" help:"Print the webhooks as a JSON array."`
 }
 
 // webhookLine is a subscription as the command prints it in JSON.
@@ -144,7 +144,7 @@ type listDeliveriesCmd struct {
 	webhookArg
 	Status string `env:"-" placeholder:"STATUS" help:"Only deliveries with this status: waiting, succeeded, failed or dropped."`
 	Limit  int    `env:"-" default:"100" help:"Maximum number of deliveries to list."`
-	JSON   bool   `name:"json" env:"-" help:"Print JSON, an array of deliveries with their attempts."`
+	JSON   bool   `name:"json" env:"-" help:"Print the deliveries with their attempts as a JSON array."`
 }
 
 // Validate rejects an invalid status or limit.

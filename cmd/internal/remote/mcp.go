@@ -25,7 +25,7 @@ import (
 type MCP struct {
 	KeyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
-	ReadOnly bool   `name:"read-only" env:"-" help:"Offer only the tools that read."`
+	ReadOnly bool   `name:"read-only" env:"-" help:"Offer read-only tools only."`
 	Toolsets string `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}."`
 	Schemas  bool   `env:"-" help:"Offer tools with output schemas, and return results with structured content."`
 }

@@ -110,7 +110,7 @@ func describeWindows(w retire.Window) string {
 
 type listBrownoutsCmd struct {
 	database.Flags
-	JSON bool `name:"json" env:"-" help:"Print JSON, an array of brownouts."`
+	JSON bool `name:"json" env:"-" help:"Print the brownouts as a JSON array."`
 }
 
 // brownoutLine is a brownout as the command prints it in JSON.

@@ -99,7 +99,7 @@ type lookupCmd struct {
 	database.Flags
 	Kind string `arg:"" help:"The kind of object: client, collection, policy, template, group or report."`
 	What string `arg:"" help:"The object's numeric ID in v1, its ID in v2 or its UUID."`
-	JSON bool   `name:"json" env:"-" help:"Print JSON, an array of entries."`
+	JSON bool   `name:"json" env:"-" help:"Print the entries as a JSON array."`
 }
 
 // numberLine is an entry of the registry as the command prints it in JSON.

@@ -20,7 +20,7 @@ type v1Cmd struct {
 	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, which keys still call it, and which have moved to v2." example:"v1 status --days 7\nv1 status --html status.html"`
 	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1. From then on, every response of v1 contains the date." example:"v1 announce --sunset 2028-06-30"`
 	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later date." example:"v1 postpone --sunset 2028-12-31"`
-	Remind   remindV1Cmd   `cmd:"" help:"Email the announced end of v1, and the keys that still call it, to partners' owners and admins." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
+	Remind   remindV1Cmd   `cmd:"" help:"Remind partners' owners and admins by email when v1 ends and which keys still call it." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
 	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts remain." example:"v1 cancel"`
 	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys or all keys." example:"v1 phase pk_1cY4nTq8Zb read_only\nv1 phase --partner 'Northlight MSP' on"`
 	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 rejects requests with keys in phase brownout."`
