@@ -5,6 +5,8 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+
+	"partnerapi/domain"
 )
 
 // nearestLink returns a sentence with a link to the page whose path has the most similar last segment to that of an
@@ -37,24 +39,8 @@ func lastSegment(path string) string {
 	return name
 }
 
-// difference returns the edit distance of two texts (insertions, deletions and replacements of bytes), as a share of the
-// longer one: 0 for equal texts, 1 for others of which one is empty.
+// difference returns the edit distance of two texts as a share of the longer one: 0 for equal texts, 1 for others of
+// which one is empty.
 func difference(a, b string) float64 {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
-		}
-	}
-	return float64(row[len(b)]) / float64(max(1, len(a), len(b)))
+	return float64(domain.EditDistance(a, b)) / float64(max(1, len(a), len(b)))
 }

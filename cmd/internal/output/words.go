@@ -98,30 +98,9 @@ func Nearest(word string, words []string, maxEdits int) string {
 		if d := len(w) - len(word); d >= least || -d >= least {
 			continue // the distance is at least the difference of the lengths
 		}
-		if d := edits(word, w); d < least {
+		if d := domain.EditDistance(word, w); d < least {
 			best, least = w, d
 		}
 	}
 	return best
-}
-
-// edits returns the Levenshtein distance of two words, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
