@@ -79,7 +79,7 @@ var searchWords = map[string]string{
 	"users.list":      "list all users, high risk users",
 	"users.update":    "deactivate, reactivate, offboard, delete, remove a user",
 	"users.find":      "filter, search users by email",
-	"training.assign": "assign a course, enroll, enroll",
+	"training.assign": "assign a course, enroll, enrol",
 	"admins.invite":   "add an admin",
 }
 
