@@ -96,6 +96,17 @@ func LogoType(file []byte) (mediaType string, size image.Point, err error) {
 	return "image/" + format, size, err
 }
 
+// FitLogo returns the size in which a logo is shown within bounds, in pixels: its own, unless it is too large.
+func FitLogo(logo image.Point, width, height int) image.Point {
+	scale := min(1, float64(width)/float64(logo.X), float64(height)/float64(logo.Y))
+	return image.Pt(max(1, int(float64(logo.X)*scale)), max(1, int(float64(logo.Y)*scale)))
+}
+
+// LogoURL returns the data: URL of a logo of a media type.
+func LogoURL(mediaType string, file []byte) string {
+	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(file)
+}
+
 // logoConfig reads the format and the size of an image, without decoding it. Other formats may be registered by other
 // packages: they are refused.
 func logoConfig(file []byte) (format string, size image.Point, err error) {

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"cmp"
-	"encoding/base64"
 	htmltemplate "html/template"
 	"image"
 	netmail "net/mail"
@@ -22,7 +21,7 @@ const (
 type header struct {
 	Name                     string
 	Logo                     File
-	Width, Height            int // of the logo
+	Size                     image.Point // of the logo
 	Accent, OnAccent, Border string
 }
 
@@ -44,7 +43,7 @@ func (p *content) setBrand(r *renderer, b domain.Brand) {
 	}
 	if mediaType, size, err := domain.LogoType(b.Logo); err == nil && p.Header.Name != "" {
 		p.Header.Logo = File{Name: logoName, Type: mediaType, Data: b.Logo, Inline: true}
-		p.Header.Width, p.Header.Height = LogoSize(size)
+		p.Header.Size = LogoSize(size)
 	}
 	if b.SupportContact != "" {
 		p.Footer.Question, p.Footer.Contact = r.render("contact"), string(b.SupportContact)
@@ -54,17 +53,14 @@ func (p *content) setBrand(r *renderer, b domain.Brand) {
 }
 
 // LogoSize returns the size in which emails and pages show a logo: its own, unless it is too large.
-func LogoSize(logo image.Point) (width, height int) {
-	scale := min(1, float64(logoWidth)/float64(logo.X), float64(logoHeight)/float64(logo.Y))
-	return max(1, int(float64(logo.X)*scale)), max(1, int(float64(logo.Y)*scale))
-}
+func LogoSize(logo image.Point) image.Point { return domain.FitLogo(logo, logoWidth, logoHeight) }
 
 // Preview returns the HTML of a message with its inline files, for a browser.
 func (m Message) Preview() string {
 	html := m.HTML
 	for _, f := range m.Files {
 		if f.Inline {
-			html = strings.ReplaceAll(html, `src="cid:`+f.Name+inlineDomain+`"`, `src="data:`+f.Type+";base64,"+base64.StdEncoding.EncodeToString(f.Data)+`"`)
+			html = strings.ReplaceAll(html, `src="cid:`+f.Name+inlineDomain+`"`, `src="`+domain.LogoURL(f.Type, f.Data)+`"`)
 		}
 	}
 	return html

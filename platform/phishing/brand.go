@@ -2,8 +2,8 @@ package phishing
 
 import (
 	"context"
-	"encoding/base64"
 	"html/template"
+	"image"
 	"io"
 	"time"
 
@@ -17,7 +17,7 @@ type pageBrand struct {
 	Name, Contact            string
 	Accent, OnAccent, Border string // empty for none; the colors of a text and of a border on it
 	Logo, ContactLink        template.URL
-	LogoWidth, LogoHeight    int
+	LogoSize                 image.Point
 }
 
 func newPageBrand(brand domain.Brand) pageBrand {
@@ -26,8 +26,8 @@ func newPageBrand(brand domain.Brand) pageBrand {
 		Border: brand.AccentColor.BorderOnWhite(), Contact: string(brand.SupportContact), ContactLink: template.URL(brand.SupportContact.Link()),
 	}
 	if mediaType, size, err := domain.LogoType(brand.Logo); err == nil {
-		b.Logo = template.URL("data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(brand.Logo))
-		b.LogoWidth, b.LogoHeight = mail.LogoSize(size)
+		b.Logo = template.URL(domain.LogoURL(mediaType, brand.Logo))
+		b.LogoSize = mail.LogoSize(size)
 	}
 	return b
 }

@@ -3,7 +3,6 @@ package site
 import (
 	"fmt"
 	"html/template"
-	"image"
 
 	"partnerapi/domain"
 )
@@ -78,16 +77,10 @@ func (s *Site) brandedHeader(of *Brand) *brandedHeader {
 		h.logo = h.name
 	default:
 		path := add("/docs/logo-"+hashOf(of.Logo), mediaType, of.Logo)
-		shown := logoSize(size)
+		shown := domain.FitLogo(size, maxLogoWidth, maxLogoHeight)
 		h.logo = fmt.Sprintf(`<img src="%s" alt="%s" width="%d" height="%d">`, path, h.name, shown.X, shown.Y)
 	}
 	return h
-}
-
-// logoSize returns the size in which the header shows a logo: its own, unless it is too large.
-func logoSize(logo image.Point) image.Point {
-	scale := min(1, maxLogoWidth/float64(logo.X), maxLogoHeight/float64(logo.Y))
-	return image.Pt(max(1, int(float64(logo.X)*scale)), max(1, int(float64(logo.Y)*scale)))
 }
 
 // pairs returns the placeholders and what replaces them. Documents have none of them.
