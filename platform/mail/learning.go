@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	htmltemplate "html/template"
 	"log/slog"
@@ -112,7 +111,7 @@ func (p LearningPages) page(ctx context.Context, in domain.Language) (learningPa
 		Example: exampleLearningURL,
 	}
 	if logo := parts.Header.Logo; parts.Header.HasLogo() {
-		page.Logo = htmltemplate.URL("data:" + logo.Type + ";base64," + base64.StdEncoding.EncodeToString(logo.Data))
+		page.Logo = htmltemplate.URL(domain.LogoURL(logo.Type, logo.Data))
 	}
 	example, err := url.Parse(exampleLearningURL)
 	if err != nil {
@@ -132,15 +131,11 @@ func (p LearningPages) page(ctx context.Context, in domain.Language) (learningPa
 
 // acceptedLanguage returns the language of texts that suits a header Accept-Language best; English if none does.
 func acceptedLanguage(header string) domain.Language {
-	var tags []language.Tag
-	for _, name := range languages {
-		tags = append(tags, language.MustParse(domain.Language(name).Tag()))
-	}
 	accepted, _, err := language.ParseAcceptLanguage(header)
 	if err != nil {
 		return domain.English
 	}
-	_, i, confidence := language.NewMatcher(tags).Match(accepted...)
+	_, i, confidence := matcher.Match(accepted...)
 	if confidence == language.No {
 		return domain.English
 	}
@@ -149,3 +144,14 @@ func acceptedLanguage(header string) domain.Language {
 
 // languages are the languages of texts.
 var languages = domain.Language("").Values()
+
+// matcher finds the language that suits best, by its index in languages.
+var matcher = newMatcher()
+
+func newMatcher() language.Matcher {
+	tags := make([]language.Tag, len(languages))
+	for i, name := range languages {
+		tags[i] = language.MustParse(domain.Language(name).Tag())
+	}
+	return language.NewMatcher(tags)
+}
