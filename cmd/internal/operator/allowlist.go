@@ -3,9 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 
 	"partnerapi/cmd/internal/cli"
 	"partnerapi/cmd/internal/database"
+	"partnerapi/cmd/internal/output"
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/platform/phishing"
@@ -57,7 +56,7 @@ func (c allowlistCmd) Run(ctx context.Context, s cli.Env) error {
 			return err
 		}
 		if c.JSON {
-			return writeIndented(s.Out, list)
+			return output.JSON(s.Out, list)
 		}
 		return allowlistText.Execute(s.Out, list)
 	})
@@ -86,13 +85,6 @@ func (c allowlistCmd) collect(ctx context.Context, d *db.DB, client db.ClientNam
 	secret, err := d.TrackingSecret(ctx)
 	list.HeaderValue = phishing.NewTokens(secret).Header(client.ID)
 	return list, err
-}
-
-// writeIndented writes a value as JSON.
-func writeIndented(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }
 
 // allowlistText is the text of the command. The guide allowlist has the same steps, with the sources: keep them equal.
