@@ -43,7 +43,7 @@ type service struct {
 	work      *background  // nil where other processes work
 	notice    site.Notice  // of an extension
 	documents *site.Documents
-	brand     atomic.Pointer[site.Brand] // the service's own
+	brand     atomic.Pointer[domain.Brand] // the service's own
 	// group has the goroutines that run besides the requests, until the service ends.
 	group sync.WaitGroup
 	// atEnd are called after the last response and the group has ended, each within recordWithin.

@@ -108,9 +108,8 @@ func (s *service) readBrand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	brand := &site.Brand{Name: read.DisplayName, Logo: read.Logo, AccentColor: read.AccentColor}
-	if last := s.brand.Load(); last == nil || !reflect.DeepEqual(last, brand) {
-		s.brand.Store(brand)
+	if last := s.brand.Load(); last == nil || !reflect.DeepEqual(*last, read.Brand) {
+		s.brand.Store(&read.Brand)
 	}
 	return nil
 }
@@ -134,9 +133,8 @@ func (s *service) mountLearning() error {
 	if err != nil {
 		return err
 	}
-	pages := gin.WrapH(mail.LearningPages{Platform: platform, Log: s.log, Brand: func(ctx context.Context) (domain.Brand, error) {
-		brand, err := s.db.Brand(ctx, domain.BrandOwner{})
-		return brand.Brand, err
+	pages := gin.WrapH(mail.LearningPages{Platform: platform, Log: s.log, Brand: func(context.Context) (domain.Brand, error) {
+		return *s.brand.Load(), nil // which mountPages has set
 	}})
 	for _, path := range domain.LinkPaths {
 		s.openPath(path, pages)

@@ -7,14 +7,6 @@ import (
 	"partnerapi/domain"
 )
 
-// Brand is the service's own brand, as the pages show it in their header. Empty fields leave what the pages have of their
-// own. A logo without a name, which would have no alternative text, is omitted.
-type Brand struct {
-	Name        string
-	Logo        []byte // PNG or JPEG
-	AccentColor domain.AccentColor
-}
-
 // The placeholders of a brand in the sources of pages: of the name, of the name or logo in the header, and of the style
 // sheet with the accent color.
 const (
@@ -34,7 +26,7 @@ const (
 
 // brandedHeader is what pages have in place of brandMarks, and the files that it links to, by path.
 type brandedHeader struct {
-	of                *Brand
+	of                *domain.Brand
 	name, logo, style string
 	files             map[string]*content
 }
@@ -54,11 +46,11 @@ func (s *Site) header() *brandedHeader {
 }
 
 // noBrand is the brand of a service that has none.
-var noBrand Brand
+var noBrand domain.Brand
 
 // brandedHeader returns the brandedHeader of a brand.
-func (s *Site) brandedHeader(of *Brand) *brandedHeader {
-	h := &brandedHeader{of: of, name: template.HTMLEscapeString(of.Name), files: map[string]*content{}}
+func (s *Site) brandedHeader(of *domain.Brand) *brandedHeader {
+	h := &brandedHeader{of: of, name: template.HTMLEscapeString(of.DisplayName), files: map[string]*content{}}
 	add := func(path, contentType string, body []byte) string {
 		h.files[path] = newContent(contentType, immutable, body)
 		return template.HTMLEscapeString(s.config.Root() + path)
@@ -69,7 +61,7 @@ func (s *Site) brandedHeader(of *Brand) *brandedHeader {
 	}
 	mediaType, size, err := domain.LogoType(of.Logo)
 	switch {
-	case of.Name == "":
+	case of.DisplayName == "":
 		h.name = template.HTMLEscapeString(domain.ServiceName)
 		icon := template.HTMLEscapeString(s.config.Root() + s.builder.Assets.Icon)
 		h.logo = fmt.Sprintf(`<img src="%s" alt="" width="24" height="24">%s`, icon, h.name)

@@ -24,16 +24,16 @@ func TestBrand(t *testing.T) {
 	if err := png.Encode(&file, logo); err != nil {
 		t.Fatal(err)
 	}
-	brand := &site.Brand{}
+	brand := &domain.Brand{}
 	c := config(t, twoGuides)
-	c.PublicURL, c.Brand = "https://example.com/api", func() *site.Brand { return brand }
+	c.PublicURL, c.Brand = "https://example.com/api", func() *domain.Brand { return brand }
 	s := site.New(c)
 	page := func() string { return get(t, s, "/docs/guide/one").Body.String() }
 	if got := page(); !strings.Contains(got, "<title>One · "+domain.ServiceName+"</title>") || strings.Contains(got, "/docs/brand-") || !strings.Contains(got, domain.ServiceName+"</a>") {
 		t.Errorf("without a brand the page is\n%s", got)
 	}
 
-	brand = &site.Brand{Name: "Fern & Co", Logo: file.Bytes(), AccentColor: "#004400"}
+	brand = &domain.Brand{DisplayName: "Fern & Co", Logo: file.Bytes(), AccentColor: "#004400"}
 	got := page()
 	found := regexp.MustCompile(`<img src="/api(/docs/logo-\w+)" alt="Fern &amp; Co" width="180" height="28"></a>`).FindStringSubmatch(got)
 	style := regexp.MustCompile(`<link rel="stylesheet" href="/api(/docs/brand-\w+\.css)">`).FindStringSubmatch(got)
@@ -48,7 +48,7 @@ func TestBrand(t *testing.T) {
 		t.Errorf("got status %d and the styles %s", w.Code, w.Body)
 	}
 
-	brand = &site.Brand{Name: "Fern & Co"}
+	brand = &domain.Brand{DisplayName: "Fern & Co"}
 	if got := page(); !strings.Contains(got, ">Fern &amp; Co</a>") || strings.Contains(got, "/docs/logo-") {
 		t.Errorf("with a name alone the page is\n%s", got)
 	}

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"partnerapi/domain"
 )
 
 // Config is the content of the pages.
@@ -46,7 +48,7 @@ type Config struct {
 	Demo bool
 	// Brand returns the brand for a request: the same pointer until the brand changes. Nil is a function that returns
 	// none.
-	Brand func() *Brand
+	Brand func() *domain.Brand
 	// Notice may be zero.
 	Notice Notice
 	// Log gets errors in the pages' sources, for which all requests return 500.
