@@ -27,9 +27,9 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
-// version and commit are set when a release is built (-ldflags -X). Without commit, the Go tool's record of the commit is
-// used.
-var version, commit = "dev", ""
+// version and commit are set when a release is built (-ldflags -X). Without version, builtVersion is used; without commit,
+// the Go tool's record of it.
+var version, commit string
 
 // extensions are the parts of the program that can be deleted with their packages.
 var extensions = []extension.Extension{
@@ -117,7 +117,7 @@ func warnOfVariables(ctx context.Context, log *slog.Logger, program *kong.Applic
 
 // environment returns the environment of the commands, with these streams.
 func environment(in io.Reader, out, errs io.Writer) cli.Env {
-	e := cli.Env{In: in, Out: out, Err: errs, Version: version}
+	e := cli.Env{In: in, Out: out, Err: errs, Version: builtVersion()}
 	for _, x := range extensions {
 		e.Tables = append(e.Tables, x.Tables)
 	}

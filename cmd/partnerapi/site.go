@@ -149,7 +149,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 		return site.Config{}, err
 	}
 	config := site.Config{
-		Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
+		Version: builtVersion(), Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
 		GuidePaths: maps.Clone(guidePaths), Words: searchWords, Documents: &site.Documents{}, // mountPages sets another
 		References: []site.Reference{{
