@@ -73,7 +73,7 @@ func TestEventCatalogue(t *testing.T) {
 	_, sent := h.Receivers.Seen()
 	e.RecordEvent(t, api.PingType, []byte(sent[len(sent)-1].Body))
 	fmt.Fprintf(&text, "\n### ping\n\nYou tested a webhook with `POST /v2/webhooks/{webhook_id}/test`. Only that webhook receives the event. "+
-		"It has no client and is not in `GET /v2/events`.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
+		"The event has no client, and `GET /v2/events` does not list it.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
 
 	read, err := os.ReadFile(catalogueFile)
 	if err != nil {
@@ -174,7 +174,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 				}
 			}
 		}},
-		{domain.PolicyAgreed, "the signature: the policy with its version, the user and the time", func() {
+		{domain.PolicyAgreed, "the signature, with the policy, its version, the user and the time", func() {
 			policy := idOf[domain.PolicyKind](t, d.policy)
 			version := h.Number("SELECT version FROM policies WHERE id = $1", policy)
 			signal(domain.Signal{Type: domain.PolicySigned, Policy: policy, Version: version})()
