@@ -76,7 +76,8 @@ var eventForms = []op.Form{
 	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,
-		"A user did not complete a course by its due date. The service sends the event once, within ten minutes after the end of that day (UTC)."),
+		"A user did not complete a course by its due date. The service sends the event once, within ten minutes after the "+
+			"end of that day (UTC)."),
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
 	eventForm[Exposure](domain.DataExposed, "A user's data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
