@@ -144,8 +144,8 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		}
 	}
 	const isUser = "the user, as `GET /v2/users/{user_id}` returns it"
-	const isCourse = "an item of `GET /v2/users/{user_id}/training`, plus its `user_id`"
-	const isRun = "an item of `GET /v2/clients/{client_id}/sync/runs`"
+	const isCourse = "an item from `GET /v2/users/{user_id}/training`, plus its `user_id`"
+	const isRun = "an item from `GET /v2/clients/{client_id}/sync/runs`"
 	return []happening{
 		{domain.ClientCreated, "the client, as `GET /v2/clients/{client_id}` returns it",
 			send("POST", "/v2/clients", `{"name": "Juniper Books", "industry": "Retail", "external_id": "CRM-4711"}`)},
@@ -159,8 +159,8 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		{domain.UserDeactivated, isUser,
 			send("PATCH", "/v2/users/"+d.users[1], `{"status": "inactive"}`)},
 		{domain.ResultUpdated,
-			"an item of `GET /v2/clients/{client_id}/phishing/results`", func() { d.click(t, h, user) }},
-		{domain.RealReported, "an item of `GET /v2/clients/{client_id}/phishing/reported`",
+			"an item from `GET /v2/clients/{client_id}/phishing/results`", func() { d.click(t, h, user) }},
+		{domain.RealReported, "an item from `GET /v2/clients/{client_id}/phishing/reported`",
 			signal(domain.Signal{Type: domain.EmailReported, Message: "overdue@mail.example", Subject: "Your invoice is overdue", Sender: "billing@parcels.example"})},
 		{domain.CoursePassed, isCourse, func() {
 			first := e.Items("/v2/users/" + user.String() + "/training")[0]
@@ -179,7 +179,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 			version := h.Number("SELECT version FROM policies WHERE id = $1", policy)
 			signal(domain.Signal{Type: domain.PolicySigned, Policy: policy, Version: version})()
 		}},
-		{domain.DataExposed, "an item of `GET /v2/clients/{client_id}/dark-web/exposures`",
+		{domain.DataExposed, "an item from `GET /v2/clients/{client_id}/dark-web/exposures`",
 			signal(domain.Signal{Type: domain.ExposureFound, Breach: d.breach})},
 		{domain.SyncDone, isRun, func() {
 			d.sync(t, h, e, func(l *dirsync.Lease) error { _, err := dirsync.Finish(t.Context(), h.DB, l); return err })
@@ -191,7 +191,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 				return err
 			})
 		}},
-		{domain.ReportMade, "an item of `GET /v2/clients/{client_id}/reports`", func() {
+		{domain.ReportMade, "an item from `GET /v2/clients/{client_id}/reports`", func() {
 			made := h.Do("POST", of+"/reports", e.Key, `{"type": "executive_summary"}`).Want(http.StatusCreated)
 			finishReport(t, h, e.Client, made.Field("id").(string), domain.ReportReady)
 		}},

@@ -81,7 +81,7 @@ var eventForms = []op.Form{
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
 	eventForm[Exposure](domain.DataExposed, "A user's data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
-	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` explains why, and what to do."),
+	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` explains the cause and what to do."),
 	eventForm[Report](domain.ReportMade, "A report is ready to download. The event does not contain `download_url`. Get the report to read the URL."),
 	{
 		Value: PingType, About: "A test of a webhook, sent by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
