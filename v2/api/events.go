@@ -82,7 +82,7 @@ var eventForms = []op.Form{
 	eventForm[Exposure](domain.DataExposed, "A user's data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
 	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` explains the cause and what to do."),
-	eventForm[Report](domain.ReportMade, "A report is ready to download. The event does not contain `download_url`. Get the report to read the URL."),
+	eventForm[Report](domain.ReportMade, "A report is ready to download. The event does not contain `download_url`. To get the URL, read the report."),
 	{
 		Value: PingType, About: "A test of a webhook, sent by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
 		Type: reflect.TypeFor[PingEvent](),
