@@ -65,23 +65,24 @@ func (Event) Forms() (member string, forms []op.Form) { return "type", eventForm
 // eventForms declare the events, domain.EventTypes in their order, and the ping. An event of a release after 2.3 has Since.
 var eventForms = []op.Form{
 	eventForm[Client](domain.ClientCreated, "A client was created."),
-	eventForm[UserDetail](domain.UserCreated, "A user was added, by a request or a directory sync."),
+	eventForm[UserDetail](domain.UserCreated, "A user was added by a request or a directory sync."),
 	eventForm[UserDetail](domain.UserUpdated, "A field of the user record changed: name, email address, department, job "+
 		"title, manager, status, role, language, group or source. A new score, course or exposure does not cause this event."),
 	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
-	eventForm[PhishingResult](domain.ResultUpdated, "A person opened, clicked or reported a simulated email, opened its "+
-		"attachment or submitted credentials, or a scheduled email was cancelled. Changes that the service processes "+
-		"together are one event: read the latest status from `data`. Sent emails, failed emails and email scanner activity "+
-		"cause no event."),
+	eventForm[PhishingResult](domain.ResultUpdated, "A user opened, clicked or reported a simulated email, opened its "+
+		"attachment, or submitted credentials. Cancelling a scheduled email also causes this event. The service combines "+
+		"changes that it processes together into one event. Read the latest status from `data`. Sent emails, failed "+
+		"emails and email scanner activity do not cause this event."),
 	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,
-		"A course was not completed by its due date. The event is sent once, within ten minutes after the end of that day (UTC)."),
+		"A user did not complete a course by its due date. The service sends the event once, within ten minutes after the "+
+			"end of that day (UTC)."),
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
-	eventForm[Exposure](domain.DataExposed, "User data was found in a breach."),
+	eventForm[Exposure](domain.DataExposed, "A user's data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
-	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` says why and what to do."),
-	eventForm[Report](domain.ReportMade, "A report is ready to download. The event has no `download_url`: get the report to read it."),
+	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` explains the cause and what to do."),
+	eventForm[Report](domain.ReportMade, "A report is ready to download. The event does not contain `download_url`. To get the URL, read the report."),
 	{
 		Value: PingType, About: "A test of a webhook, sent by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
 		Type: reflect.TypeFor[PingEvent](),

@@ -80,7 +80,7 @@ type ListTrainingInput struct {
 	Path  UserPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose position in the list changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the list at or after this time."`
 	}
 }
 
@@ -95,7 +95,7 @@ type ListClientTrainingInput struct {
 		Status         *AssignmentStatuses `query:"status" doc:"Only courses with one of these statuses today (UTC), comma-separated."`
 		CompletedSince *domain.Time        `query:"completed_since" doc:"Only courses completed at or after this time."`
 		CompletedUntil *domain.Time        `query:"completed_until" doc:"Only courses completed before this time."`
-		UpdatedSince   *domain.Time        `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose position in the user's list changed, at or after this time."`
+		UpdatedSince   *domain.Time        `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the user's list at or after this time."`
 	}
 }
 
