@@ -138,7 +138,7 @@ postgres: ## download PostgreSQL's programs if there are none
 
 # All files of version 1.
 OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go v2/api/v1*.go v2/testdata/v1* db/v1*.go db/move/v1*.go cmd/internal/v1cmd cmd/internal/operator/v1*.go cmd/partnerapi/v1* \
-	tools/bench/v1.go
+	tools/bench/v1.go tools/release/v1_test.go
 
 remove-v1: ## delete version 1, and add the migration that removes it from databases
 	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
