@@ -112,8 +112,8 @@ func limitUpTo(most int, usual string) fieldRow {
 	if usual == strconv.Itoa(defaultLimit) {
 		kind = "same"
 	}
-	return fieldRow{"limit", "limit", fmt.Sprintf("%s: v1: 1 to %d, default %s, other values use the nearest bound; "+
-		"v2: 1 to %d, default %d, other values return 400", kind, most, usual, maxLimit, defaultLimit)}
+	return fieldRow{"limit", "limit", fmt.Sprintf("%s: v1 accepts 1 to %d (default %s) and adjusts other values to the nearest bound; "+
+		"v2 accepts 1 to %d (default %d) and returns 400 for other values", kind, most, usual, maxLimit, defaultLimit)}
 }
 
 // offset is the row of a list's offset.
@@ -122,9 +122,9 @@ var offset = fieldRow{"offset", "", "given up: send `page.next_cursor` as `curso
 // pageAnswer is the page that all lists are in.
 var pageAnswer = []fieldRow{
 	{"items", "data", "renamed"},
-	{"limit", "", "given up: the caller knows it"},
-	{"offset", "", "given up: v2 pages have no number; `page.has_more` says whether another page follows"},
-	{"total", "", "given up: v2 does not count lists; a client's `users` contains its user counts"},
+	{"limit", "", "given up: you already know the value"},
+	{"offset", "", "given up: v2 pages have no offset; `page.has_more` shows whether another page follows"},
+	{"total", "", "given up: v2 does not count list items; a client's `users` contains its user counts"},
 }
 
 // TestTable: the guide's tables of fields name each parameter and member of v1 once, and of
