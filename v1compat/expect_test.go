@@ -31,7 +31,7 @@ func TestGivenUp(t *testing.T) {
 		}
 		rows := table[headingOf(r)]
 		for _, row := range slices.Concat(rows.request, rows.answer) {
-			if name := r.ID + " " + row.v1; strings.HasPrefix(row.how, "removed") && row != offset && !slices.Contains(got, name) {
+			if name := r.ID + " " + row.v1; strings.HasPrefix(row.how, "given up") && row != offset && !slices.Contains(got, name) {
 				got = append(got, name)
 			}
 		}
@@ -42,7 +42,7 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("given up: %v, not %v", got, want)
 	}
 	for _, row := range pageAnswer {
-		if strings.HasPrefix(row.how, "removed") && !slices.Contains([]string{"limit", "offset", "total"}, row.v1) {
+		if strings.HasPrefix(row.how, "given up") && !slices.Contains([]string{"limit", "offset", "total"}, row.v1) {
 			t.Errorf("%s of pages is given up", row.v1)
 		}
 	}

@@ -32,7 +32,7 @@ type written struct {
 }
 
 // fieldRow is a field of v1, what it is made of in v2 or becomes there, separated by commas,
-// and how (decisions 11.7): same, different default, renamed, converted, computed or removed, and
+// and how (decisions 11.7): same, different default, renamed, converted, computed or given up, and
 // after a colon what that leaves open. v1 is empty for a parameter of v2 that v1 does without.
 type fieldRow struct{ v1, v2, how string }
 
@@ -117,14 +117,14 @@ func limitUpTo(most int, usual string) fieldRow {
 }
 
 // offset is the row of a list's offset.
-var offset = fieldRow{"offset", "", "removed: send `page.next_cursor` as `cursor`"}
+var offset = fieldRow{"offset", "", "given up: send `page.next_cursor` as `cursor`"}
 
 // pageAnswer is the page that all lists are in.
 var pageAnswer = []fieldRow{
 	{"items", "data", "renamed"},
-	{"limit", "", "removed: you already know the value"},
-	{"offset", "", "removed: v2 pages have no offset; `page.has_more` shows whether another page follows"},
-	{"total", "", "removed: v2 does not count list items; a client's `users` contains its user counts"},
+	{"limit", "", "given up: you already know the value"},
+	{"offset", "", "given up: v2 pages have no offset; `page.has_more` shows whether another page follows"},
+	{"total", "", "given up: v2 does not count list items; a client's `users` contains its user counts"},
 }
 
 // TestTable: the guide's tables of fields name each parameter and member of v1 once, and of
@@ -208,7 +208,7 @@ func (r fieldRow) fits() bool {
 		return r.v1 != r.v2 && r.v2 != ""
 	case "converted", "computed":
 		return text != "" && (r.v2 != "" || r.v1 == "items")
-	case "removed":
+	case "given up":
 		return text != "" && r.v2 == ""
 	}
 	return false
@@ -329,7 +329,7 @@ func givenUpIn(r *route, rows []fieldRow) (names []string) {
 	_, paged := r.output.FieldByName("Items")
 	for _, row := range rows {
 		name, item := strings.CutPrefix(row.v1, "items[].")
-		if paged && strings.HasPrefix(row.how, "removed") && (item || isList(r)) {
+		if paged && strings.HasPrefix(row.how, "given up") && (item || isList(r)) {
 			names = append(names, name)
 		}
 	}

@@ -350,7 +350,7 @@ func givenUpOf(f *Facade, table map[string]written) (list []givenUp) {
 		}
 		for part, fields := range map[string][]fieldRow{"request": rows.request, "response": rows.answer} {
 			for _, field := range fields {
-				if instead, ok := strings.CutPrefix(field.how, "removed: "); ok {
+				if instead, ok := strings.CutPrefix(field.how, "given up: "); ok {
 					name := "`" + strings.TrimPrefix(field.v1, "items[].") + "` in the " + part
 					of := givenUp{Field: name, Instead: instead}
 					in[of] = append(in[of], fmt.Sprintf("[%s /v1%s](%s)", r.Method, op.Braced(r.Path), placeOf(r)))
