@@ -91,10 +91,10 @@ func TestBrandingRejects(t *testing.T) {
 		usage bool
 		words string
 	}{
-		{[]string{"--display-name=A"}, true, "give either a partner or --service"},
-		{[]string{"partner", "--service", "--display-name=A"}, true, "give either a partner or --service"},
+		{[]string{"--display-name=A"}, true, "specify either a partner or --service"},
+		{[]string{"partner", "--service", "--display-name=A"}, true, "specify either a partner or --service"},
 		{[]string{"--service", "--client=x", "--display-name=A"}, true, "--client requires a partner"},
-		{[]string{"partner"}, true, "give a field to set"},
+		{[]string{"partner"}, true, "specify a field to set"},
 		{[]string{"partner", "--display-name=A", "--mail-domains=local"}, true, `--mail-domains: "local" is not a domain`},
 		{[]string{"Other", "--client", client.String(), "--display-name=A"}, false, "belongs to another partner"},
 		{[]string{"partner", "--accent-color=red"}, false, "--accent-color must be a color"},

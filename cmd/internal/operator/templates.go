@@ -32,16 +32,16 @@ type Templates struct {
 
 type importTemplatesCmd struct {
 	database.Flags
-	File       string          `arg:"" type:"existingfile" help:"JSON list of templates as CISA publishes them, each with name, subject, from_address, html, text, deception_score and indicators, or as GoPhish exports them (GET /api/templates/)."`
+	File       string          `arg:"" type:"existingfile" help:"JSON list of templates, either as published by CISA (each with name, subject, from_address, html, text, deception_score and indicators) or as exported by GoPhish (GET /api/templates/)."`
 	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language of the templates: en, es or fr-ca."`
-	Category   string          `required:"" env:"-" help:"The category of the templates, for templates enable."`
+	Category   string          `required:"" env:"-" help:"The category of the templates, for use with templates enable."`
 	From       string          `env:"-" placeholder:"SENDER" help:"The sender of templates without one, such as those of GoPhish: name@example.com or Name <name@example.com>."`
 	Difficulty int             `default:"3" env:"-" help:"The difficulty, from 1 to 6, of templates without a deception_score."`
 }
 
 func (importTemplatesCmd) Help() string {
-	return "Prints, for each template, the links that are replaced by the tracked page, and warns of images and " +
-		"other content that emails would load from elsewhere. Invalid templates are printed and skipped; the exit status " +
+	return "For each template, prints the links that will lead to the tracked page instead, and warns of images and " +
+		"other content that emails would load from elsewhere. Invalid templates are skipped and printed, and the exit status " +
 		"is then 1."
 }
 
@@ -358,7 +358,7 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 type enableTemplatesCmd struct {
 	database.Flags
 	Client     string   `arg:"" help:"The client: its ID, UUID or name."`
-	Categories []string `arg:"" help:"The categories of the templates that the client may receive, one after the other; or all."`
+	Categories []string `arg:"" help:"Categories of templates that the client may receive, separated by spaces, or all."`
 }
 
 // Run sets the categories from which a client's sends draw if they name no template (decisions 7.5). An unknown
