@@ -7,7 +7,7 @@ func followBy(release op.Release) string {
 	if release >= op.V2_5 {
 		return "the `page.as_of` of any page, or from the greatest `updated_at` that you have seen"
 	}
-	return "the greatest `updated_at` that you have seen or, if the items show none, from the `Date` of the first page less one minute"
+	return "the greatest `updated_at` that you have seen or, if the items show none, from the `Date` of the first page minus one minute"
 }
 
 // about returns the description of v2's document of a release, in Markdown.

@@ -231,7 +231,7 @@ func descriptionOf(o Operation) string {
 		parts = append(parts, "Requires an API key with access to all clients.")
 	}
 	if o.PerClient > 0 {
-		parts = append(parts, fmt.Sprintf("Each API key can send %d of these requests a minute for one client.", o.PerClient))
+		parts = append(parts, fmt.Sprintf("Each API key can send %d of these requests per minute for each client.", o.PerClient))
 	}
 	return strings.Join(parts, "\n\n")
 }
