@@ -48,7 +48,7 @@ func (c *Client) call(ctx context.Context, o op.Declaration, in any, cursor stri
 		return err
 	}
 	if err := json.Unmarshal(a.Body, out); err != nil {
-		return fmt.Errorf("%s %s/v2%s returned something other than its output; check that the URL is that of the service: %w",
+		return fmt.Errorf("%s %s/v2%s returned an unexpected response; check the URL of the service: %w",
 			o.Meta().Method, c.base, target, err)
 	}
 	return nil

@@ -98,7 +98,7 @@ func TestHealth(t *testing.T) {
 		says    []string
 	}{
 		{Health{URL: ready.URL}, []string{"ready\n"}}, {Health{Listen: strings.TrimPrefix(ready.URL, "http://")}, []string{"ready\n"}},
-		{Health{URL: "http://127.0.0.1:1"}, []string{"refused"}}, {Health{URL: "somewhere"}, []string{"no address of a service"}},
+		{Health{URL: "http://127.0.0.1:1"}, []string{"refused"}}, {Health{URL: "somewhere"}, []string{"not the URL of a service"}},
 		{Health{URL: stopping.URL}, []string{"503", "the service is stopping"}},
 	} {
 		var out bytes.Buffer
