@@ -140,9 +140,9 @@ func TestBrandingPreview(t *testing.T) {
 	for _, tt := range []struct {
 		args, want []string
 	}{
-		{[]string{"partner"}, []string{"awareness program of Example Client", "Northwind"}},
-		{[]string{"--service"}, []string{"awareness program of Example Client", "Example Partner"}},
-		{[]string{"partner", "--client", client.String()}, []string{"awareness program of " + name, "Northwind"}},
+		{[]string{"partner"}, []string{"Example Client security awareness program", "Northwind"}},
+		{[]string{"--service"}, []string{"Example Client security awareness program", "Example Partner"}},
+		{[]string{"partner", "--client", client.String()}, []string{name + " security awareness program", "Northwind"}},
 	} {
 		c.must(append([]string{"branding", "preview", "--out", dir}, tt.args...)...)
 		text, err := os.ReadFile(filepath.Join(dir, "brand-email.html"))
