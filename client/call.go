@@ -97,7 +97,7 @@ func Feed[In, Item any](
 		case p.Page.NextCursor == "" && p.Page.AsOf != nil: // the end of a feed that is not followed
 			return "", nil
 		case p.Page.NextCursor == "":
-			return "", errors.New("the response is not a page of a feed: it has no cursor")
+			return "", errors.New("the response is not a page of a feed, because it has no cursor")
 		case p.Page.HasMore:
 			return p.Page.NextCursor, nil
 		case every == 0:

@@ -60,7 +60,7 @@ type AdminInvite struct {
 	// ID is for the audit trail.
 	ID        domain.InviteID `json:"-"`
 	Email     string          `json:"email" format:"email" doc:"The invited email address."`
-	Status    InviteStatus    `json:"status" doc:"Status of the email. queued: it will be sent."`
+	Status    InviteStatus    `json:"status" doc:"Status of the email. queued: the email will be sent."`
 	ExpiresAt domain.Time     `json:"expires_at" doc:"When the invite expires, 7 days from now."`
 }
 

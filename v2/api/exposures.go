@@ -74,7 +74,7 @@ var (
 		Summary: "List exposure counts by user",
 		Description: "Returns every active user with exposure counts, including users without exposures; returns 403 if Dark Web " +
 			"Monitoring is not enabled for the client. `since` and `until` select exposures by when they were first seen; the " +
-			"counts show how many of those are resolved now.",
+			"counts show how many of the selected exposures are resolved now.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	})
 	ResolveExposure = op.Declare[ResolveExposureInput, Exposure](op.Meta{

@@ -136,7 +136,7 @@ var (
 		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Send phishing simulations",
 		Description: "Schedules one simulated email to each of up to 100 active users, or returns 400 and schedules none if one of them is " +
-			"inactive or unknown. Follow each email by its `result_id` in the client's phishing results.",
+			"inactive or unknown. To follow an email, find its `result_id` in the client's phishing results.",
 	})
 	CancelSend = op.Declare[CancelSendInput, op.NoContent](op.Meta{
 		ID: "phishing.sends.cancel", Tag: "phishing", Starred: true, Method: "DELETE", Path: "/clients/:client_id/phishing/sends/:result_id",

@@ -8,7 +8,7 @@ import (
 // Assignment is a user's course with its status, as v2 shows it.
 type Assignment struct {
 	AssignmentFields
-	UpdatedAt domain.Time `json:"updated_at" since:"2.5" doc:"When these values last changed, including when the course became overdue. updated_since filters by this time."`
+	UpdatedAt domain.Time `json:"updated_at" since:"2.5" doc:"When the assignment last changed, including when the course became overdue. updated_since filters by this time."`
 }
 
 // AssignmentFields are the fields of a user's course in every list and event of courses.
@@ -26,7 +26,7 @@ type AssignmentFields struct {
 type ClientAssignment struct {
 	UserID domain.UserID `json:"user_id" doc:"The user, active or inactive, to whom the course is assigned."`
 	AssignmentFields
-	UpdatedAt domain.Time `json:"updated_at" doc:"When these values last changed, including when the course became overdue. Changes to the user do not count."`
+	UpdatedAt domain.Time `json:"updated_at" doc:"When the assignment last changed, including when the course became overdue. Changes to the user do not count."`
 }
 
 // Course is a course of the catalog as v2 shows it.

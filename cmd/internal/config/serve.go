@@ -27,12 +27,12 @@ type ServeFlags struct {
 	Release        op.Release    `default:"2.0" help:"Release of v2 to serve: 2.0, 2.1, 2.2, 2.3, 2.4, 2.5 or latest."`
 	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"Redis server through which replicas share request budgets and paging checkpoints."`
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Networks of proxies that are trusted to forward callers' IP addresses."`
-	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Their opens and clicks are not counted. This list replaces the built-in list of Microsoft and Proofpoint networks."`
+	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Opens and clicks from these networks are not counted. This list replaces the built-in list of Microsoft and Proofpoint networks."`
 	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer agents (/mcp) only read-only tools, and reject calls to other tools."`
 	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages at the public URL are always allowed."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
 	NoMigrate      bool          `name:"no-migrate" help:"Don't change tables, and refuse to start if a migration is missing."`
-	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners can get help: https:// or mailto:. It appears on the pages and in the OpenAPI documents."`
+	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners can get help: https:// or mailto:. The pages and the OpenAPI documents show this URL."`
 	Demo           bool          `help:"Fill an empty database with demonstration data, and accept its API keys."`
 }
 

@@ -12,7 +12,7 @@ import (
 // CellFlags name the cell, one of several installations among which partners are divided.
 type CellFlags struct {
 	Cell      string `default:"00" help:"Code of this installation (cell), if partners are divided among several: two characters from 0-9, A-Z and a-z, counted from 00. The first start with this flag stores the code in the database permanently."`
-	CellCount int    `name:"cell-count" default:"1" help:"Maximum number of cells, now and in the future. It is stored together with --cell."`
+	CellCount int    `name:"cell-count" default:"1" help:"Maximum number of cells, now and in the future. The number is stored together with --cell."`
 }
 
 // ParseCell returns the cell that the flags name.

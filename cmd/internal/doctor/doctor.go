@@ -25,7 +25,7 @@ import (
 // Command is the command doctor: it checks what serve needs.
 type Command struct {
 	config.ServeFlags
-	JSON    bool `env:"-" help:"Print one JSON object instead of lines."`
+	JSON    bool `env:"-" help:"Print the results as one JSON object."`
 	Recount bool `env:"-" help:"Recount users, clients, members, emails and signatures instead of running the checks, and correct stored counts that differ."`
 }
 

@@ -175,7 +175,7 @@ type removeAdminCmd struct {
 
 // Help says what the flags are for.
 func (removeAdminCmd) Help() string {
-	return `If several admins have the email address, use --partner or --client. Emails still waiting for the admin are not sent.`
+	return `If several admins have the email address, use --partner or --client. Emails to the admin that are still waiting are not sent.`
 }
 
 // Run removes an admin.

@@ -32,7 +32,7 @@ type Branding struct {
 	Set     setBrandingCmd     `cmd:"" help:"Set brand fields for a partner, a client or the service." example:"branding set 'Northlight MSP' --display-name 'Northlight Security' --accent-color '#0b6e4f' --support-contact help@northlight.example\nbranding set 'Northlight MSP' --client 'Hillside Dental' --display-name 'Hillside Dental IT'"`
 	Show    showBrandingCmd    `cmd:"" help:"Show a brand, including inherited fields and the source of each value." example:"branding show 'Northlight MSP' --client 'Hillside Dental'\nbranding show --service --json"`
 	Preview previewBrandingCmd `cmd:"" help:"Write sample files with a brand: an email, the page after a click on a simulation, and a report page." example:"branding preview 'Northlight MSP' --client 'Hillside Dental' --out ."`
-	Clear   clearBrandingCmd   `cmd:"" help:"Remove the brand of a partner, a client or the service. All its fields are then inherited." example:"branding clear 'Northlight MSP' --client 'Hillside Dental'"`
+	Clear   clearBrandingCmd   `cmd:"" help:"Remove the brand of a partner, a client or the service, so that all its fields are inherited." example:"branding clear 'Northlight MSP' --client 'Hillside Dental'"`
 }
 
 // brandOwnerCmd is a command for the brand of a partner, a client or the service.
@@ -40,7 +40,7 @@ type brandOwnerCmd struct {
 	database.Flags
 	Partner string `arg:"" optional:"" help:"The partner: its ID, UUID or name."`
 	Client  string `env:"-" help:"A client of the partner: its ID, UUID or name. The client's brand overrides the partner's."`
-	Service bool   `env:"-" help:"The service's own brand, from which partners inherit."`
+	Service bool   `env:"-" help:"The service's own brand, from which partners inherit fields."`
 }
 
 // Validate requires either a partner or --service. --client requires a partner.
@@ -90,11 +90,11 @@ type setBrandingCmd struct {
 	config.MailDomainsFlag
 	DisplayName    *string `env:"-" placeholder:"NAME" help:"The displayed name, at most 200 characters."`
 	Logo           *string `env:"-" placeholder:"FILE" help:"The logo: a PNG or JPEG file of at most 256 kB and 2,000 pixels per side."`
-	AccentColor    *string `env:"-" placeholder:"#RRGGBB" help:"The color of buttons. Their text is black or white, whichever has more contrast."`
+	AccentColor    *string `env:"-" placeholder:"#RRGGBB" help:"The color of buttons. Button text is black or white, whichever has more contrast."`
 	SenderName     *string `env:"-" placeholder:"NAME" help:"The sender's name in emails."`
-	SenderEmail    *string `env:"-" placeholder:"ADDRESS" help:"The sender's address in emails. Its domain must be one of --mail-domains."`
+	SenderEmail    *string `env:"-" placeholder:"ADDRESS" help:"The sender's address in emails. The address must have a domain from --mail-domains."`
 	ReplyTo        *string `env:"-" placeholder:"ADDRESS" help:"The address that receives replies to emails."`
-	SupportContact *string `env:"-" placeholder:"CONTACT" help:"Where people ask for help: an email address, a phone number or an https URL."`
+	SupportContact *string `env:"-" placeholder:"CONTACT" help:"The contact for help: an email address, a phone number or an https URL."`
 	PostalLine     *string `env:"-" placeholder:"TEXT" help:"The postal address, on one line, for the footer of emails."`
 }
 
@@ -147,7 +147,7 @@ func (c setBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.Out, "set %s of the brand of %s\n", strings.Join(fields, ", "), of.name)
+		_, err = fmt.Fprintf(s.Out, "set %s in the brand of %s\n", strings.Join(fields, ", "), of.name)
 		return err
 	})
 }

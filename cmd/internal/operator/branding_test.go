@@ -54,7 +54,7 @@ func TestBranding(t *testing.T) {
 	file := fileOf(t, logo.String())
 
 	c.says([]string{"branding", "set", "partner", "--display-name= Northwind ", "--logo", file, "--accent-color=#FFD400"},
-		"set accent_color, display_name, logo of the brand of partner")
+		"set accent_color, display_name, logo in the brand of partner")
 	c.must("branding", "set", "Partner", "--client", client.String(), "--sender-name=Acme IT", "--sender-email=It@mail.example.com", "--mail-domains=x.example,mail.example.com")
 	c.must("branding", "set", "--service", "--display-name=Platform", "--support-contact=help@platform.example", "--accent-color=#000000")
 	c.audited("branding set partner accent_color display_name logo", "branding set client sender_email sender_name",

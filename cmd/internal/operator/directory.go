@@ -54,7 +54,7 @@ type connectMicrosoftCmd struct {
 	Tenant     string `required:"" env:"-" help:"The tenant's ID or one of its domains."`
 	AppID      string `required:"" name:"app-id" env:"-" help:"The ID of the app registered in the tenant."`
 	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret. You can delete the file afterward."`
-	Group      string `env:"-" placeholder:"ID" help:"The object ID of a group. Only its members are synced, including those of nested groups."`
+	Group      string `env:"-" placeholder:"ID" help:"The object ID of a group. Only members of this group and its nested groups are synced."`
 }
 
 // Run connects the client of the command line.
@@ -69,7 +69,7 @@ type connectGoogleCmd struct {
 	connectFlags
 	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"A file with the JSON key of a service account with domain-wide delegation. You can delete the file afterward."`
 	Admin           string `required:"" env:"-" placeholder:"EMAIL" help:"The administrator on whose behalf the service account acts."`
-	Domain          string `env:"-" help:"The only domain to sync. Default: all of the customer's domains."`
+	Domain          string `env:"-" help:"The domain to sync. Default: all domains of the Google Workspace customer."`
 }
 
 // Run connects the client of the command line.
@@ -129,7 +129,7 @@ func readCredentials(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(text) > maxCredentials:
-		return nil, fmt.Errorf("%s is too large for a file of credentials", name)
+		return nil, fmt.Errorf("%s is too large for a credentials file", name)
 	case strings.TrimSpace(string(text)) == "":
 		return nil, fmt.Errorf("%s is empty", name)
 	}
@@ -221,7 +221,7 @@ type runDirectoryCmd struct {
 	config.DirectoryFlags
 	database.KeyFlags
 	Client string `arg:"" help:"The client: its ID, UUID or name."`
-	Force  bool   `env:"-" help:"Allow the run to deactivate any number of users. Without this flag, a run changes nothing if it would deactivate all of the directory's users (two or more), or more than 5 users and more than 20% of them."`
+	Force  bool   `env:"-" help:"Allow the run to deactivate any number of users. Without this flag, a run changes nothing if it would deactivate all users from the directory (two or more), or more than 5 users and more than 20% of the directory's users."`
 }
 
 func (runDirectoryCmd) Help() string {

@@ -146,7 +146,7 @@ func joined(kinds []domain.MessageType) string {
 func (switchMailCmd) Help() string {
 	return `The switch applies when an email is due to be sent. Emails that were due while a kind was off are not sent later. All kinds are on by default except monthly-report and report-link.
 
-report-link is the "Report this message" link in simulated emails. The link reveals that an email is a simulation, so it is off for new clients. It is on for clients that existed before version 1.1. Without the link, users report simulations with the report button of their email program (signal email_reported).`
+report-link is the "Report this message" link in simulated emails. The link reveals that an email is a simulation, so it is off for new clients. For clients that existed before version 1.1, report-link is on. Without the link, users report simulations with the report button of their email program (signal email_reported).`
 }
 
 // Run switches a kind of email on or off for a client. If partners get that kind, c.Client names a partner.

@@ -47,9 +47,9 @@ type movePartnerCmd struct {
 }
 
 func (movePartnerCmd) Help() string {
-	return "Run this command on the cell that currently serves the partner. It copies the data while the partner remains in use. " +
+	return "Run this command on the cell that currently serves the partner. The command copies the data while the partner remains in use. " +
 		"It then copies the last changes and compares both cells. Meanwhile, the partner's writes return 503 with Retry-After for a " +
-		"few seconds (at most 30, and up to three times). Afterward, the other cell serves the partner with " +
+		"few seconds: at most 30, and up to three times. Afterward, the other cell serves the partner with " +
 		"the same IDs, numeric IDs, keys, cursors and secrets. This cell returns 421 for the partner's keys, with the other " +
 		"cell's code.\n\n" +
 		"You can interrupt the command at any time and run it again to resume. Until the other cell serves the partner, move cancel " +
@@ -345,7 +345,7 @@ type moveLine struct {
 
 // stateTexts describe the steps of a move for people; %s is the code of the other cell.
 var stateTexts = map[move.Step]string{
-	move.Copying:     "is being copied to cell %s, in use",
+	move.Copying:     "is being copied to cell %s while in use",
 	move.Frozen:      "is moving to cell %s: writes are rejected",
 	move.HandingOver: "is moving to cell %s: writes are rejected until you run move again",
 	move.Detached:    "is served by cell %s; rows are kept here",

@@ -238,7 +238,7 @@ func (restorePartnerCmd) Help() string {
 func (c restorePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.run(ctx, s, "partners restore", func(ctx context.Context, ch *db.Change, partner domain.PartnerID) (string, error) {
 		clients, err := ch.RestorePartner(ctx, partner)
-		return fmt.Sprintf("restored %s with %s. Its API keys stay revoked: keys create creates new ones.", partner,
+		return fmt.Sprintf("restored %s with %s. Its API keys stay revoked; to create new ones, run keys create.", partner,
 			output.Plural(clients, "client", "clients")), err
 	})
 }

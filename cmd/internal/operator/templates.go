@@ -26,7 +26,7 @@ import (
 
 // Templates is the command templates, for templates of simulated phishing emails.
 type Templates struct {
-	Import importTemplatesCmd `cmd:"" help:"Import templates in the format of CISA or GoPhish." example:"templates import --language en --category invoices templates.json"`
+	Import importTemplatesCmd `cmd:"" help:"Import templates in CISA or GoPhish format." example:"templates import --language en --category invoices templates.json"`
 	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client receives." example:"templates enable 'Hillside Dental' invoices"`
 }
 
@@ -35,7 +35,7 @@ type importTemplatesCmd struct {
 	File       string          `arg:"" type:"existingfile" help:"JSON list of templates, either as published by CISA (each with name, subject, from_address, html, text, deception_score and indicators) or as exported by GoPhish (GET /api/templates/)."`
 	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language of the templates: en, es or fr-ca."`
 	Category   string          `required:"" env:"-" help:"The category of the templates, for use with templates enable."`
-	From       string          `env:"-" placeholder:"SENDER" help:"The sender of templates without one, such as those of GoPhish: name@example.com or Name <name@example.com>."`
+	From       string          `env:"-" placeholder:"SENDER" help:"The sender for templates that have none, such as GoPhish templates: name@example.com or Name <name@example.com>."`
 	Difficulty int             `default:"3" env:"-" help:"The difficulty, from 1 to 6, of templates without a deception_score."`
 }
 
@@ -249,7 +249,7 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 }
 
 // missing says, by the name of a part of a template, how a file without it is imported.
-var missing = map[string]string{"from_address": "; set it for templates without one with --from", "html": " or a text"}
+var missing = map[string]string{"from_address": "; for templates without a sender, set --from", "html": " or a text"}
 
 // shownIndicators returns the indicators that the email shows, sorted. An unknown indicator is an error.
 func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
@@ -389,7 +389,7 @@ func (c enableTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 		if chosen == nil {
 			chosen = known
 		}
-		_, err = fmt.Fprintf(s.Out, "%s (%s) receives templates of the categories %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
+		_, err = fmt.Fprintf(s.Out, "%s (%s) receives templates in the categories %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
 		return err
 	})
 }

@@ -26,7 +26,7 @@ type idmapCmd struct {
 
 type importCmd struct {
 	database.Flags
-	File   string `arg:"" type:"existingfile" help:"File with lines of the form kind,number,id; - for standard input."`
+	File   string `arg:"" type:"existingfile" help:"File with a line kind,number,id for each object; - for standard input."`
 	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, without changing anything."`
 }
 

@@ -28,7 +28,7 @@ type mailFlags struct {
 	Again  bool `env:"-" help:"Also email recipients who already received this email for this announcement."`
 	// PublicURL is for DryRun alone: an email has the URL of the process that sends it, which is also
 	// the default here. Its help is that of serve, which reads the same variable.
-	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service. All links begin with it. If it has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
+	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service. All links begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
 }
 
 // Validate checks PublicURL.
@@ -67,7 +67,7 @@ func (f mailFlags) plan(
 		return nil, err
 	}
 	if len(people) == 0 && !only.IsZero() {
-		return nil, errors.New("the partner receives no email, as it has moved to another cell or all of its clients are archived")
+		return nil, errors.New("the partner receives no email, because it has moved to another cell or all of its clients are archived")
 	}
 	report, err := usage.Read(ctx, r.db, usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: r.db.Now(), Days: 30,

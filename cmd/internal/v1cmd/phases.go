@@ -19,9 +19,9 @@ type phaseV1Cmd struct {
 	Words   []string   `arg:"" name:"key-and-phase" help:"The key's prefix, as shown by keys list (omit it with --partner, --all or --new), followed by the phase: on (all requests work), read_only (writes are rejected), brownout (requests are rejected during brownouts) or off (all requests are rejected)."`
 	Partner string     `env:"-" xor:"which" help:"All existing keys of this partner: its ID, UUID or name."`
 	All     bool       `env:"-" xor:"which" help:"All existing keys."`
-	New     bool       `env:"-" xor:"which" help:"Keys created from now on. The phase must be on or off, and existing keys do not change."`
+	New     bool       `env:"-" xor:"which" help:"Keys created from now on, but not existing keys. The phase must be on or off."`
 	Force   bool       `env:"-" help:"Set --all off even if no end is announced."`
-	Until   cli.Moment `env:"-" placeholder:"DATE" help:"End of this setting: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. The previous setting then applies again. If omitted, the setting has no end, and the previous one is deleted."`
+	Until   cli.Moment `env:"-" placeholder:"DATE" help:"End of this setting: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. After this time, the previous setting applies again. If omitted, the setting has no end, and the previous setting is deleted."`
 
 	key   string // empty for --partner, --all and --new
 	phase retire.Phase
@@ -29,7 +29,7 @@ type phaseV1Cmd struct {
 
 // Help says how phases follow one another.
 func (phaseV1Cmd) Help() string {
-	return `The most recent setting applies to a key, whether it was set for the key, its partner or all keys. After --until, the previous setting applies again unless it has ended too. --partner and --all affect only existing keys. A key created later starts in phase on. After --new off, it starts in phase off unless you create it with keys create --v1. Rejected requests return 410 and name the operation to call in v2.`
+	return `The most recent setting applies to a key, whether it was set for the key, its partner or all keys. After --until, the previous setting applies again unless it has ended too. --partner and --all affect only existing keys. A key created later starts in phase on. After --new off, a new key starts in phase off unless you create it with keys create --v1. Rejected requests return 410 and name the operation to call in v2.`
 }
 
 // Validate sets key and phase from Words, and rejects flags that do not go with them; kong calls it while parsing.

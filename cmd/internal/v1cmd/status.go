@@ -34,7 +34,7 @@ type StatusCmd struct {
 // Help says what the verdicts mean.
 func (StatusCmd) Help() string {
 	return `Shows when v1 ends, whether it can end, and which keys still have to move to v2, in lines of at most 80 characters.
-With --operations, it shows all keys and their operations. Calls from the last 10 seconds are not included.
+With --operations, the command shows all keys and their operations. Calls from the last 10 seconds are not included.
 
 Each operation that a key called in the last 400 days has a verdict:
 
@@ -44,8 +44,8 @@ Each operation that a key called in the last 400 days has a verdict:
   stopped    v1 was not called for 30 days, and its successor was not called since: no sign of a move
 
 A v1 call counts whatever its response, even 410; a v2 call counts only if it did not fail. A key's own verdict ignores
-the operations that it stopped calling. It is moved if all others are moved, not begun if all others are not begun, and
-half-way otherwise. If a caller moves with a new key, its old key shows as stopped.
+operations that it stopped calling. The key has moved if all its other operations have, has not begun if none of them
+has begun, and is half-way otherwise. If a caller moves with a new key, its old key shows as stopped.
 
 Calls by partnerapi parity, which compares both versions, are listed separately. They affect no verdict and no other
 number here, nor v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
