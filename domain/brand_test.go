@@ -111,7 +111,7 @@ func TestParseLogoRejects(t *testing.T) {
 	if err := logo.UnmarshalText([]byte(base64.StdEncoding.EncodeToString(make([]byte, MaxLogoBytes+3)))); err != errLargeLogo {
 		t.Errorf("large base64: %v", err)
 	}
-	if err := logo.UnmarshalText([]byte("not base64")); err != Fault("must be a file in base64") {
+	if err := logo.UnmarshalText([]byte("not base64")); err != Fault("must be a base64-encoded file") {
 		t.Errorf("not base64: %v", err)
 	}
 }

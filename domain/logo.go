@@ -35,7 +35,7 @@ func (l *Logo) UnmarshalText(text []byte) error {
 	}
 	file, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		return Fault("must be a file in base64")
+		return Fault("must be a base64-encoded file")
 	}
 	if len(file) > 0 {
 		file, err = ParseLogo(file)

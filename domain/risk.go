@@ -92,7 +92,7 @@ func (FactorKey) Values() []string {
 type Factor struct {
 	Key   FactorKey `json:"key" doc:"Key of the factor, such as phishing_clicks."`
 	Label string    `json:"label" doc:"Name of the factor, for people."`
-	Delta int       `json:"delta" doc:"What the factor adds to the score; negative if it lowers the score."`
+	Delta int       `json:"delta" doc:"Points that the factor adds to the score; negative if the factor lowers the score."`
 }
 
 // Deltas holds the points that each factor adds to a score, in the order of FactorKey.Values. A user's are between -420

@@ -34,7 +34,7 @@ type FrameworkAssignment struct {
 	ID         domain.FrameworkAssignmentID `json:"id" doc:"Opaque ID of the assignment."`
 	Framework  FrameworkRef                 `json:"framework" doc:"The framework that is assigned."`
 	Audience   FrameworkAudience            `json:"audience" doc:"The audience that the framework is assigned to."`
-	Modules    FrameworkModules             `json:"modules" doc:"The modules of the framework that are enabled."`
+	Modules    FrameworkModules             `json:"modules" doc:"The framework's modules, and whether each is enabled."`
 	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"Which requirements of the framework are met. At most 5 minutes old."`
 	CreatedAt  domain.Time                  `json:"created_at" doc:"When the framework was assigned."`
 	UpdatedAt  domain.Time                  `json:"updated_at" since:"2.5" doc:"When the assignment was created or last changed; a new evaluated_at alone does not count. updated_since filters by this time."`

@@ -9,7 +9,7 @@ import (
 var GetKey = op.Declare[GetKeyInput, Key](op.Meta{
 	ID: "key.get", Starred: true, Method: "GET", Path: "/key", Scope: domain.AnyScope, Since: op.V2_4, Status: 200,
 	Summary: "Get the current API key",
-	Description: "Returns the request's API key without its secret: scopes, access, networks and expiry, and the release of " +
+	Description: "Returns the calling API key without its secret: scopes, access, networks and expiry, and the release of " +
 		"the API. Any valid key can send this request, so use it to test a connection.",
 })
 

@@ -10,7 +10,7 @@ type UserRisk struct {
 	Score      int             `json:"score" doc:"Risk score, 0 to 1000; higher is safer."`
 	Grade      domain.Grade    `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below 400."`
 	Baseline   int             `json:"baseline" doc:"Starting score for the user's role, before any signal."`
-	Role       domain.Role     `json:"role" doc:"The risk role, which weights the signals."`
+	Role       domain.Role     `json:"role" doc:"The user's risk role, which determines the weights of the signals."`
 	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the last 12 months. In the score, recent signals weigh more."`
 	Factors    []domain.Factor `json:"factors" doc:"Contribution of each signal, after the role's multiplier. The baseline and all deltas add up to the score."`
 	ComputedAt domain.Time     `json:"computed_at" doc:"When the score was computed."`

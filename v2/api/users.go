@@ -16,7 +16,7 @@ type UserCore struct {
 	JobTitle          *string           `json:"job_title" doc:"Job title. Null if not known."`
 	ManagerEmail      *string           `json:"manager_email" format:"email" doc:"Email address of the user's manager. Null if not known."`
 	Status            domain.UserStatus `json:"status" doc:"Status of the user. Inactive users receive no courses and no emails."`
-	Role              domain.Role       `json:"role" doc:"The risk role, which weights the user's signals."`
+	Role              domain.Role       `json:"role" doc:"The risk role, which determines the weights of the user's signals."`
 	PreferredLanguage domain.Language   `json:"preferred_language" doc:"Language of courses and emails."`
 	Source            domain.UserSource `json:"source" doc:"Where the record came from: a directory (microsoft, google), manual entry or the API."`
 	Group             *Group            `json:"group" doc:"The user's directory group or manual group. Null if none."`
@@ -158,8 +158,8 @@ type CreateUserInput struct {
 		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. It is stored in lower case."`
 		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
 		LastName          string                `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
-		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Surrounding white space is removed."`
-		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Surrounding white space is removed."`
+		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Leading and trailing white space is removed."`
+		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Leading and trailing white space is removed."`
 		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Email address of the user's manager."`
 		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"The risk role. If omitted, the service derives it from job title, department and email address."`
 		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en" doc:"Language of courses and emails."`
@@ -175,8 +175,8 @@ type UpdateUserInput struct {
 		Status            domain.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. Inactive users receive no courses and no emails."`
 		FirstName         domain.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name" doc:"First name."`
 		LastName          domain.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name" doc:"Last name."`
-		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Surrounding white space is removed. Null clears it."`
-		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Surrounding white space is removed. Null clears it."`
+		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Leading and trailing white space is removed. Null clears it."`
+		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Leading and trailing white space is removed. Null clears it."`
 		ManagerEmail      domain.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Email address of the user's manager. Null clears it."`
 		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Once you set it, the service no longer derives it."`
 		PreferredLanguage domain.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and emails."`

@@ -157,7 +157,7 @@ func assessDurability(s doctor.Settings) finding {
 // assessTimeouts warns if the database cuts work off.
 func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
-		return warn("run ALTER ROLE … SET … = 0 for each: the service limits its own work, and imports, reports and recounts take longer",
+		return warn("run ALTER ROLE … SET … = 0 for each; the service limits its own work, and imports, reports and recounts take longer",
 			"the database cancels statements: %s", s.Timeouts)
 	}
 	return pass("none: the database cancels no statements")
@@ -408,8 +408,8 @@ func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(parts) == doctor.MostEndingKeys {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("rotate the keys (keys rotate PREFIX --expires DATE) or issue new ones (keys create), to which partners move the webhooks "+
-		"with a PATCH with status active", "these keys end soon: %s", strings.Join(parts, ", "))
+	return warn("rotate the keys (keys rotate PREFIX --expires DATE) or create new keys (keys create), to which partners move their webhooks "+
+		"with a PATCH with status active", "these keys expire soon: %s", strings.Join(parts, ", "))
 }
 
 // assessKeyless warns of webhooks whose key has ended.

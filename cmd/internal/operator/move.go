@@ -25,7 +25,7 @@ import (
 // Move is the command move, which moves a partner to another cell.
 type Move struct {
 	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or resume an interrupted move." example:"move partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi --dry-run\nmove partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi"`
-	Status  moveStatusCmd  `cmd:"" help:"List the moves of partners from and to this cell." example:"move status"`
+	Status  moveStatusCmd  `cmd:"" help:"List partners' moves to and from this cell." example:"move status"`
 	Cancel  moveCancelCmd  `cmd:"" help:"Cancel a move, unless the other cell already serves the partner." example:"move cancel 'Fabrikam IT' --to postgres://partnerapi@cell01.example.com/partnerapi"`
 }
 
