@@ -44,7 +44,7 @@ type ClientTraining struct {
 type ClientPhishing struct {
 	ClickRate90d   float64 `json:"click_rate_90d" doc:"Percentage of simulated emails sent in the last 90 days that were clicked, 0 to 100. Submitted credentials and opened attachments count as clicks; email scanner activity does not."`
 	ReportRate90d  float64 `json:"report_rate_90d" doc:"Percentage of simulated emails sent in the last 90 days that were reported, 0 to 100."`
-	ClickRate365d  float64 `json:"click_rate_365d" since:"2.4" doc:"Like click_rate_90d, but for the last 365 days. It can change from day to day while updated_at stays the same."`
+	ClickRate365d  float64 `json:"click_rate_365d" since:"2.4" doc:"Like click_rate_90d, but for the last 365 days. The rate can change from day to day while updated_at stays the same."`
 	ClickRateTotal float64 `json:"click_rate_total" since:"2.4" doc:"Like click_rate_90d, but for all simulated emails ever sent."`
 }
 

@@ -48,7 +48,7 @@ var (
 	CreateCollection = op.Declare[CreateCollectionInput, Collection](op.Meta{
 		ID: "collections.create", Method: "POST", Path: "/clients/:client_id/collections", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary:     "Create a collection",
-		Description: "Creates an empty collection. Its name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
+		Description: "Creates an empty collection. The name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteCollection = op.Declare[DeleteCollectionInput, op.NoContent](op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,

@@ -10,7 +10,7 @@ type PhishingResult struct {
 	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque ID of the simulated email to this user."`
 	UserID                 domain.UserID           `json:"user_id" doc:"The recipient."`
 	TemplateID             domain.TemplateID       `json:"template_id" doc:"The template of the email."`
-	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. It only moves forward. failed: the email will never be sent."`
+	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. The status only moves forward. failed: the email will never be sent."`
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the email."`
 	Automated              bool                    `json:"automated" doc:"Whether an email scanner also opened or clicked the email. Scanner activity changes no status, time, rate or score."`
 	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`

@@ -131,7 +131,7 @@ type TrainingAssigned struct {
 	CourseID         domain.CourseID `json:"course_id" doc:"Opaque ID of the course."`
 	AssignedCount    int             `json:"assigned_count" doc:"Number of users to whom the course is assigned. For an audience of more than 10,000 users, the course is assigned shortly after the response."`
 	NotifiedCount    int             `json:"notified_count" since:"2.4" doc:"Number of users who receive an email: all users to whom the course is assigned, or none if notify is false."`
-	AlreadyOpenCount int             `json:"already_open_count" since:"2.4" doc:"Number of users who already have the course open. They keep the course with its due date, receive no email and are not listed in skipped."`
+	AlreadyOpenCount int             `json:"already_open_count" since:"2.4" doc:"Number of users who already have the course open. These users keep the course with its due date, receive no email and are not listed in skipped."`
 	Skipped          []SkippedUser   `json:"skipped" doc:"Users in the audience to whom the course is not assigned."`
 }
 

@@ -71,7 +71,7 @@ type UserPhishing struct {
 	Sent          int     `json:"sent" doc:"Number of simulated emails sent to the user."`
 	Clicked       int     `json:"clicked" doc:"Number of simulated emails that the user clicked."`
 	ClickRate     float64 `json:"click_rate" doc:"Percentage of simulated emails that the user clicked, 0 to 100. 0 if none were sent."`
-	Sent365d      int     `json:"sent_365d" doc:"Number of simulated emails sent to the user in the last 365 days (UTC), including today. It can change from day to day while updated_at stays the same."`
+	Sent365d      int     `json:"sent_365d" doc:"Number of simulated emails sent to the user in the last 365 days (UTC), including today. The number can change from day to day while updated_at stays the same."`
 	Clicked365d   int     `json:"clicked_365d" doc:"Number of simulated emails sent in the last 365 days that the user clicked."`
 	ClickRate365d float64 `json:"click_rate_365d" doc:"Percentage of simulated emails sent in the last 365 days that the user clicked, 0 to 100. 0 if none were sent."`
 }
@@ -155,7 +155,7 @@ type GetUserInput struct{ Path UserPath }
 type CreateUserInput struct {
 	Path ClientPath
 	Body struct {
-		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. It is stored in lower case."`
+		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. The address is stored in lower case."`
 		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
 		LastName          string                `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
 		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Leading and trailing white space is removed."`

@@ -22,7 +22,7 @@ type Webhook struct {
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
 type WebhookWithSecret struct {
 	Webhook
-	Secret string `json:"secret" doc:"The secret that signs the events. It is not shown again."`
+	Secret string `json:"secret" doc:"The secret that signs the events. The secret is not shown again."`
 }
 
 // WebhookPath is the path of an operation on one subscription.

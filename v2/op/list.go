@@ -209,7 +209,7 @@ type FeedPage[T any] struct {
 
 // FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
-	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. It stays valid even if no further events exist yet. Null only with follow=false, if no further events exist now."`
+	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. The cursor stays valid even if no further events exist yet. Null only with follow=false, if no further events exist now."`
 	HasMore    bool         `json:"has_more" doc:"Whether further events exist now. If false, try again later."`
 	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the feed contains all events before this time; next time, begin with since=as_of. Otherwise null."`
 }

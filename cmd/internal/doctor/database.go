@@ -427,6 +427,6 @@ func assessKeyless(hooks []outbox.KeylessWebhook) finding {
 	if len(parts) == outbox.MostKeylessWebhooks {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("ask the partner to move each to a valid key with the same access, with a PATCH with status active, or to delete it; you can also "+
+	return warn("ask the partner to delete each webhook or to move it to a valid key with the same access (PATCH with status active); you can also "+
 		"rotate an expired key (keys rotate PREFIX --expires DATE)", "these webhooks are disabled because their key has ended: %s", strings.Join(parts, ", "))
 }

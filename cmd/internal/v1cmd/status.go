@@ -47,8 +47,8 @@ A v1 call counts whatever its response, even 410; a v2 call counts only if it di
 operations that it stopped calling. The key has moved if all its other operations have, has not begun if none of them
 has begun, and is half-way otherwise. If a caller moves with a new key, its old key shows as stopped.
 
-Calls by partnerapi parity, which compares both versions, are listed separately. They affect no verdict and no other
-number here, nor v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
+Calls by partnerapi parity, which compares both versions, are listed separately. These calls affect no verdict and no
+other number here, nor v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
 
 In a rehearsal, a caller switches v1 off for its own key for up to 60 minutes (POST /v1/rehearsal). This request does not
 count as a v1 call; requests that return 410 during the rehearsal do.

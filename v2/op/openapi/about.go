@@ -42,7 +42,7 @@ func aboutUpdatedSince(release op.Release) string {
 
 // aboutAdditions explains additions, in a document that has some.
 const aboutAdditions = "\n\n**Additions.** An operation with the badge Addition is not part of the API as its owner published it. " +
-	"It is served and supported like all others, but another service with that API may lack it."
+	"The operation is served and supported like all others, but another service with that API may lack it."
 
 // aboutRetries follows about in a document with operations that accept an Idempotency-Key.
 const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST so that you can safely repeat the request for 24 hours."
