@@ -29,7 +29,7 @@ func TestEveryDeclarationIsBound(t *testing.T) {
 		t.Errorf("an operation that nothing is bound to: %v", err)
 	}
 	err = set.Complete(api.Operations[1:])
-	if err == nil || !strings.Contains(err.Error(), "clients.list is bound, but not among those declared") {
+	if err == nil || !strings.Contains(err.Error(), "clients.list is bound but not declared") {
 		t.Errorf("an operation that is in no table: %v", err)
 	}
 }

@@ -382,7 +382,7 @@ func (b *builder) responses(o Operation, example jsontext.Value) (*openapi3.Resp
 	slices.Sort(statuses)
 	for _, status := range slices.Compact(statuses) {
 		if http.StatusText(status) == "" || status < 400 {
-			return nil, fmt.Errorf("%d is no status of an error", status)
+			return nil, fmt.Errorf("%d is not an error status", status)
 		}
 		response, err := b.errorResponse(status)
 		if err != nil {
