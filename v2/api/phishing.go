@@ -143,7 +143,7 @@ var (
 		Scope: domain.Write, Since: op.V2_4, Status: 204,
 		Summary: "Cancel a scheduled simulation",
 		Description: "Cancels an email that has not yet been sent to the mail server, and marks its result as `failed` with the failure " +
-			"`cancelled`. Cancelling it again changes nothing; an email that was sent, is being sent or failed returns 409.",
+			"`cancelled`. Cancelling the email again changes nothing; an email that was sent, is being sent or failed returns 409.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	CancelSends = op.Declare[CancelSendsInput, SendsCancelled](op.Meta{

@@ -42,7 +42,7 @@ var (
 	ListTraining = op.DeclareList[ListTrainingInput, Assignment](op.Meta{
 		ID: "users.training", Tag: "training", Starred: true, Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List a user's training",
-		Description: "Returns the user's courses in list order, each once, with due date and status.",
+		Description: "Returns each of the user's courses once, in list order, with due date and status.",
 		Columns:     []string{"course_id", "title", "status", "assigned_at", "due_on", "completed_at"},
 	})
 	ListClientTraining = op.DeclareList[ListClientTrainingInput, ClientAssignment](op.Meta{
@@ -70,7 +70,7 @@ var (
 		ID: "training.remind", Starred: true, Method: "POST", Path: "/clients/:client_id/training/reminders",
 		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Send training reminders",
-		Description: "Sends one email to each active user with overdue courses, listing them all, at most once a day (UTC). Users who were " +
+		Description: "Sends each active user with overdue courses one email that lists them, at most once a day (UTC). Users who were " +
 			"already reminded that day are skipped; reminding all of a client's users again that day returns 429.",
 	})
 )

@@ -123,7 +123,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		fmt.Fprintf(s.Out, "%s will be sent again\n", output.Plural(total, "email", "emails"))
 		if total == 0 {
-			return errors.New("none of these emails failed permanently; mail failed lists those that did")
+			return errors.New("none of these emails failed permanently; mail failed lists the emails that did")
 		}
 		return nil
 	})

@@ -95,7 +95,7 @@ func (c addBrownoutCmd) printHints(r retirement, window retire.Window, all []db.
 		}
 	}
 	if !affectsKeys {
-		fmt.Fprintln(r.Out, "No key is in phase brownout, so the brownout affects none. To put a key in it, run partnerapi v1 phase KEY brownout.")
+		fmt.Fprintln(r.Out, "No key is in phase brownout, so the brownout affects none. To put a key in this phase, run partnerapi v1 phase KEY brownout.")
 	}
 }
 

@@ -131,7 +131,7 @@ type replayCmd struct {
 
 // Help says what is compared.
 func (replayCmd) Help() string {
-	return `The exit status is 0 if all lines were compared and are equal, and 1 if some responses differ. The exit status is 2 if a line is invalid or is not a read request to v1, or if only error responses were compared. In a HAR file, entries that are not read requests to v1 are skipped.`
+	return `The exit status is 0 if all lines were compared and all responses are equal, and 1 if some responses differ. The exit status is 2 if a line is invalid or is not a read request to v1, or if only error responses were compared. In a HAR file, entries that are not read requests to v1 are skipped.`
 }
 
 // Run repeats the requests of the file and compares the responses.
