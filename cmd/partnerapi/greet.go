@@ -165,7 +165,7 @@ func (g greeting) String() string {
 	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", builtVersion(), g.release, g.address)
 	fmt.Fprintf(&text, "  start page: %s/\n", g.address)
 	if g.keys == nil {
-		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n", g.address)
+		fmt.Fprintf(&text, "  OpenAPI document: %s/v2/openapi.yaml; to create API keys, run keys create\n", g.address)
 		if g.commands != nil {
 			text.WriteString("\nThe database is empty. To create a first client, run in another terminal:\n")
 		}

@@ -96,11 +96,11 @@ func TestAddRefuses(t *testing.T) {
 	}
 	for want, add := range map[string]func(*op.Set){
 		"": func(s *op.Set) { op.Add(s, good, does[nothing, nothing]) },
-		"its id is taken": func(s *op.Set) {
+		"its ID is taken": func(s *op.Set) {
 			op.Add(s, good, does[nothing, nothing])
 			op.Add(s, with(func(m *op.Meta) { m.Path = "/b" }), does[nothing, nothing])
 		},
-		"its id is empty":                 func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.ID = "" }), does[nothing, nothing]) },
+		"its ID is empty":                 func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.ID = "" }), does[nothing, nothing]) },
 		"status 404":                      func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Status = 404 }), does[nothing, nothing]) },
 		"status 0":                        func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Status = 0 }), does[nothing, nothing]) },
 		`scope "admin"`:                   func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Scope = "admin" }), does[nothing, nothing]) },
