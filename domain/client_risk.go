@@ -35,7 +35,7 @@ type ClientRisk struct {
 
 // GradeDistribution counts users by grade.
 type GradeDistribution struct {
-	A int `json:"A" doc:"Number of users with a score from 800."`
+	A int `json:"A" doc:"Number of users with a score of 800 or higher."`
 	B int `json:"B" doc:"Number of users with a score from 700 to 799."`
 	C int `json:"C" doc:"Number of users with a score from 600 to 699."`
 	D int `json:"D" doc:"Number of users with a score from 400 to 599."`

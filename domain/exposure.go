@@ -63,7 +63,7 @@ type DarkWeb struct {
 
 // BySeverity is a number for each severity.
 type BySeverity struct {
-	Critical int `json:"critical" doc:"Number of exposures of passwords."`
+	Critical int `json:"critical" doc:"Number of exposures of passwords and other secrets that give access."`
 	High     int `json:"high" doc:"Number of exposures of sensitive personal data."`
 	Medium   int `json:"medium" doc:"Number of exposures of basic account data."`
 	Low      int `json:"low" doc:"Number of entries in spam lists."`

@@ -22,8 +22,8 @@ type SentEmail struct {
 var ListEmails = op.DeclareList[ListEmailsInput, SentEmail](op.Meta{
 	ID: "users.emails", Method: "GET", Path: "/users/:user_id/emails", Scope: domain.Read, Since: op.V2_1, Status: 200,
 	Summary: "List emails sent to a user",
-	Description: "Returns the emails that the service sent to the user, newest first: simulations, invites, " +
-		"reminders and others. The service does not keep their bodies.",
+	Description: "Returns the emails that the service sent to the user, such as simulations, invites and " +
+		"reminders, newest first. The service does not store email bodies.",
 	Columns: []string{"sent_at", "subject", "message_type"},
 })
 

@@ -14,8 +14,8 @@ import (
 
 // EventWith is an event with its data, as in the list of events and in the body of a delivery.
 type EventWith[Data any] struct {
-	ID        domain.EventID   `json:"id" doc:"Opaque ID of the event, identical in the list and in every delivery. Use it to skip events that you have already processed."`
-	Type      domain.EventType `json:"type" doc:"What happened. The type determines what data contains; see webhooks."`
+	ID        domain.EventID   `json:"id" doc:"Opaque ID of the event, identical in the list and in every delivery. Use the ID to skip events that you have already processed."`
+	Type      domain.EventType `json:"type" doc:"Type of the event. The type determines what data contains; see webhooks."`
 	CreatedAt domain.Time      `json:"created_at" doc:"When the change happened."`
 	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque ID of the client that the event is about."`
 	Data      Data             `json:"data" doc:"The object that the event is about, as the API returned it shortly after the change."`
@@ -65,8 +65,8 @@ func (Event) Forms() (member string, forms []op.Form) { return "type", eventForm
 // eventForms declare the events, domain.EventTypes in their order, and the ping. An event of a release after 2.3 has Since.
 var eventForms = []op.Form{
 	eventForm[Client](domain.ClientCreated, "A client was created."),
-	eventForm[UserDetail](domain.UserCreated, "A user was added by a request or a directory sync."),
-	eventForm[UserDetail](domain.UserUpdated, "A field of the user record changed: name, email address, department, job "+
+	eventForm[UserDetail](domain.UserCreated, "A user was added by an API request or a directory sync."),
+	eventForm[UserDetail](domain.UserUpdated, "A field of the user's record changed: name, email address, department, job "+
 		"title, manager, status, role, language, group or source. A new score, course or exposure does not cause this event."),
 	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
 	eventForm[PhishingResult](domain.ResultUpdated, "A user opened, clicked or reported a simulated email, opened its "+
@@ -76,15 +76,15 @@ var eventForms = []op.Form{
 	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,
-		"A user did not complete a course by its due date. The service sends the event once, within ten minutes after the "+
-			"end of that day (UTC)."),
+		"A user did not complete a course by its due date. The service publishes the event once, within ten minutes of the "+
+			"end of the due date (UTC)."),
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
 	eventForm[Exposure](domain.DataExposed, "A user's data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
 	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` explains the cause and what to do."),
-	eventForm[Report](domain.ReportMade, "A report is ready to download. The event does not contain `download_url`. To get the URL, read the report."),
+	eventForm[Report](domain.ReportMade, "A report is ready to download. The event does not contain `download_url`. To get the URL, call `GET /v2/clients/{client_id}/reports/{report_id}`."),
 	{
-		Value: PingType, About: "A test of a webhook, sent by POST /webhooks/{webhook_id}/test. The list of events does not include it.",
+		Value: PingType, About: "A test event, sent by POST /webhooks/{webhook_id}/test. The list of events does not include test events.",
 		Type: reflect.TypeFor[PingEvent](),
 	},
 }
@@ -124,9 +124,9 @@ type ListEventsInput struct {
 	Query struct {
 		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
-		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events of this client."`
-		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, the feed ends like any other list, and the last page has no next_cursor."`
-		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. For the next request, you can safely use the latest created_at that you have read. Deduplicate by id."`
+		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events for this client."`
+		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, the feed ends like any other list, and next_cursor is null on the last page."`
+		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. In the next request, you can safely use the latest created_at that you have read, if you deduplicate events by id."`
 	}
 }
 
@@ -166,5 +166,5 @@ type PolicyAcknowledgment struct {
 	PolicyID       domain.PolicyID `json:"policy_id" doc:"Opaque ID of the policy."`
 	UserID         domain.UserID   `json:"user_id" doc:"Opaque ID of the user."`
 	Version        int             `json:"version" doc:"The version that the user signed."`
-	AcknowledgedAt domain.Time     `json:"acknowledged_at" doc:"When the user signed."`
+	AcknowledgedAt domain.Time     `json:"acknowledged_at" doc:"When the user signed the policy."`
 }

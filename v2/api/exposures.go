@@ -11,8 +11,8 @@ type Exposure struct {
 	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Breach data comes from Have I Been Pwned (https://haveibeenpwned.com) under the CC BY 4.0 license; credit the source if you show the data."`
 	Title       string          `json:"title" doc:"Title of the breach."`
 	Domain      *string         `json:"domain" doc:"Domain of the breached service. Null if there is none."`
-	BreachOn    *domain.Date    `json:"breach_on" doc:"Day of the breach. Null if it is not known."`
-	Severity    domain.Severity `json:"severity" doc:"Severity of the exposure. critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
+	BreachOn    *domain.Date    `json:"breach_on" doc:"Date of the breach. Null if not known."`
+	Severity    domain.Severity `json:"severity" doc:"Severity of the exposure. critical: passwords and other secrets that give access; high: sensitive personal data; medium: basic account data; low: spam lists."`
 	DataClasses []string        `json:"data_classes" doc:"Kinds of data that were exposed."`
 	FirstSeenAt domain.Time     `json:"first_seen_at" doc:"When the exposure was found."`
 	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was notified. Null if not yet."`
@@ -26,8 +26,8 @@ type DarkWebUser struct {
 	Email               string        `json:"email" format:"email" doc:"The user's email address."`
 	FirstName           string        `json:"first_name" doc:"First name. Can be empty."`
 	LastName            string        `json:"last_name" doc:"Last name. Can be empty."`
-	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of the user's exposures that are resolved now."`
-	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of the user's exposures that are not resolved now."`
+	ResolvedExposures   int           `json:"resolved_exposures" doc:"Number of the user's exposures that are currently resolved."`
+	UnresolvedExposures int           `json:"unresolved_exposures" doc:"Number of the user's exposures that are currently unresolved."`
 	UpdatedAt           domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or exposures last changed. updated_since filters by this time."`
 }
 
@@ -72,17 +72,17 @@ var (
 		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List exposure counts by user",
-		Description: "Returns every active user with exposure counts, including users without exposures; returns 403 if Dark Web " +
-			"Monitoring is not enabled for the client. `since` and `until` select exposures by when they were first seen; the " +
-			"counts show how many of the selected exposures are resolved now.",
+		Description: "Returns every active user, even without exposures, with the number of currently resolved and unresolved exposures. " +
+			"`since` and `until` limit the counts to exposures first seen in that period; if Dark Web Monitoring is not enabled " +
+			"for the client, the operation returns 403.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	})
 	ResolveExposure = op.Declare[ResolveExposureInput, Exposure](op.Meta{
 		ID: "exposures.resolve", Tag: "dark_web", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve",
 		Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Resolve an exposure",
-		Description: "Marks the exposure as resolved, which removes its weight from the user's risk score. Resolving it again " +
-			"changes nothing.",
+		Description: "Marks the exposure as resolved, which removes its weight from the user's risk score. Resolving an exposure " +
+			"again changes nothing.",
 	})
 )
 
