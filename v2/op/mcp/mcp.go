@@ -139,8 +139,8 @@ const instructions = "Tools of the partner API of a security awareness training 
 	"limit rows (default 100). For the next page, call the tool again with the same arguments and cursor set to next_cursor. " +
 	"null, or an empty string for an optional argument, counts as omitted. " +
 	"If tools have no output schemas, a page is text with one line per row and tabs between columns; fields selects " +
-	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] returns rows in JSON. Risk scores go from 0 to 1000; " +
-	"a low score is risky. An error is a JSON object with a code, a message and the names of any wrong arguments. Set " +
+	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] returns rows in JSON. Risk scores range from 0 to 1000; " +
+	"lower scores mean higher risk. An error is a JSON object with a code, a message and the names of any wrong arguments. Set " +
 	"idempotency_key to any string so that you can repeat a call within 24 hours without performing it twice. For " +
 	"more tools, add ?toolsets=all, or the names of toolsets, to the server's URL."
 

@@ -68,11 +68,11 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 // webhookHeaders are the headers of a request to a webhook.
 var webhookHeaders = []struct{ name, about string }{
 	{"webhook-id", "ID of the event, identical in every attempt."},
-	{"webhook-timestamp", "When the request was signed, in Unix seconds. Reject a request whose time is more than five minutes off."},
-	{"webhook-signature", "`v1,` followed by the signature in base64, as in Standard Webhooks. For 24 hours after the secret was " +
-		"rotated, two signatures, separated by a space."},
+	{"webhook-timestamp", "When the request was signed, in Unix seconds. Reject requests whose timestamp is more than five minutes off."},
+	{"webhook-signature", "`v1,` followed by the signature in base64, as in Standard Webhooks. For 24 hours after the secret is " +
+		"rotated, the header contains two signatures, separated by a space."},
 	{domain.SignatureHeader, "`t=` with the time in Unix seconds, and `v1=` with the hexadecimal HMAC-SHA256 of that time, " +
-		"a dot and the body. For 24 hours after the secret was rotated, two `v1` values."},
+		"a dot and the body. For 24 hours after the secret is rotated, the header contains two `v1` values."},
 }
 
 // addWebhooks adds a webhook for each form of the unions: the request that posts it.
