@@ -31,8 +31,8 @@ type ServeFlags struct {
 	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer agents (/mcp) only read-only tools, and reject calls to other tools."`
 	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages at the public URL are always allowed."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
-	NoMigrate      bool          `name:"no-migrate" help:"Don't change tables, and refuse to start if a migration is missing."`
-	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners can get help: https:// or mailto:. The pages and the OpenAPI documents show this URL."`
+	NoMigrate      bool          `name:"no-migrate" help:"Do not change tables, and refuse to start if a migration is missing."`
+	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners can get help (https:// or mailto:). The pages and the OpenAPI documents show this URL."`
 	Demo           bool          `help:"Fill an empty database with demonstration data, and accept its API keys."`
 }
 

@@ -33,10 +33,10 @@ type WorkFlags struct {
 	PublicURL  string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service. All links begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
 	SMTPURL    string `name:"smtp-url" placeholder:"URL" help:"Mail server, as smtp://user:password@host:port or smtps://. If omitted, emails are written to files in the outbox folder in --data-dir."`
 	MailFrom   string `name:"mail-from" placeholder:"ADDRESS" help:"Sender address of emails. Default: no-reply at the host of --public-url."`
-	LearnerURL string `name:"learner-url" placeholder:"URL" help:"URL of the learning platform that links in emails lead to. Each link adds ?course=, ?policy= or ?invite= with an ID. If omitted, links lead to a page of this service that explains this flag."`
+	LearnerURL string `name:"learner-url" placeholder:"URL" help:"URL of the learning platform, to which links in emails lead. Each link adds ?course=, ?policy= or ?invite= with an ID. If omitted, links lead to a page of this service that explains this flag."`
 	Workers    int    `default:"${workers}" help:"Maximum number of emails to send concurrently."`
 
-	Connections int `default:"20" help:"Maximum number of database connections for requests and background work. The process opens up to 9 more connections, for locks, readiness, metrics and notifications."`
+	Connections int `default:"20" help:"Maximum number of database connections for requests and background work. The process opens up to 9 more connections for locks, readiness, metrics and notifications."`
 
 	AcceptClock bool `name:"accept-clock" help:"Accept the database clock's date even if it is more than 31 days from the last daily refresh. The date is accepted once, at startup; remove the flag afterward. Without this flag, such a date delays deletions, renewals and scheduled simulations by 24 hours."`
 

@@ -30,9 +30,9 @@ type Command struct {
 }
 
 func (Command) Help() string {
-	return "Run this command with the flags and environment of serve. The command changes no tables and sends no emails. In the report store, " +
-		"it writes a small object and deletes it again. The exit status is 1 if a check failed, and 0 if there are only warnings. " +
-		"With --recount, the command only corrects stored counts. The service can keep running meanwhile."
+	return "Run this command with the flags and environment of serve. The command changes no tables and sends no emails. It writes a " +
+		"small object to the report store and then deletes the object. The exit status is 1 if a check fails, and 0 if there are only " +
+		"warnings. With --recount, the command only corrects stored counts, and the service can keep running."
 }
 
 // verdict is the outcome of a check.

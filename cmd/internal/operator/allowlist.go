@@ -19,8 +19,8 @@ import (
 
 type allowlistCmd struct {
 	database.Flags
-	Client    string   `arg:"" help:"The client: its ID, UUID or name."`
-	SourceIPs []string `name:"mail-source-ips" placeholder:"CIDR,…" help:"IP addresses from which the mail server sends simulated emails, to include in the text."`
+	Client    string   `arg:"" help:"The client's ID, UUID or name."`
+	SourceIPs []string `name:"mail-source-ips" placeholder:"CIDR,…" help:"IP addresses to include in the text, from which the mail server sends simulated emails."`
 	JSON      bool     `name:"json" env:"-" help:"Print only the values, as a JSON object."`
 }
 

@@ -31,15 +31,15 @@ import (
 type Branding struct {
 	Set     setBrandingCmd     `cmd:"" help:"Set brand fields for a partner, a client or the service." example:"branding set 'Northlight MSP' --display-name 'Northlight Security' --accent-color '#0b6e4f' --support-contact help@northlight.example\nbranding set 'Northlight MSP' --client 'Hillside Dental' --display-name 'Hillside Dental IT'"`
 	Show    showBrandingCmd    `cmd:"" help:"Show a brand, including inherited fields and the source of each value." example:"branding show 'Northlight MSP' --client 'Hillside Dental'\nbranding show --service --json"`
-	Preview previewBrandingCmd `cmd:"" help:"Write sample files with a brand: an email, the page after a click on a simulation, and a report page." example:"branding preview 'Northlight MSP' --client 'Hillside Dental' --out ."`
+	Preview previewBrandingCmd `cmd:"" help:"Write sample files with a brand: an email, the page shown after a click on a simulation, and a report page." example:"branding preview 'Northlight MSP' --client 'Hillside Dental' --out ."`
 	Clear   clearBrandingCmd   `cmd:"" help:"Remove the brand of a partner, a client or the service, so that all its fields are inherited." example:"branding clear 'Northlight MSP' --client 'Hillside Dental'"`
 }
 
 // brandOwnerCmd is a command for the brand of a partner, a client or the service.
 type brandOwnerCmd struct {
 	database.Flags
-	Partner string `arg:"" optional:"" help:"The partner: its ID, UUID or name."`
-	Client  string `env:"-" help:"A client of the partner: its ID, UUID or name. The client's brand overrides the partner's."`
+	Partner string `arg:"" optional:"" help:"The partner's ID, UUID or name."`
+	Client  string `env:"-" help:"ID, UUID or name of one of the partner's clients. The client's brand overrides the partner's."`
 	Service bool   `env:"-" help:"The service's own brand, from which partners inherit fields."`
 }
 
@@ -88,7 +88,7 @@ func (c brandOwnerCmd) withOwner(
 type setBrandingCmd struct {
 	brandOwnerCmd
 	config.MailDomainsFlag
-	DisplayName    *string `env:"-" placeholder:"NAME" help:"The displayed name, at most 200 characters."`
+	DisplayName    *string `env:"-" placeholder:"NAME" help:"The display name, at most 200 characters."`
 	Logo           *string `env:"-" placeholder:"FILE" help:"The logo: a PNG or JPEG file of at most 256 kB and 2,000 pixels per side."`
 	AccentColor    *string `env:"-" placeholder:"#RRGGBB" help:"The color of buttons. Button text is black or white, whichever has more contrast."`
 	SenderName     *string `env:"-" placeholder:"NAME" help:"The sender's name in emails."`

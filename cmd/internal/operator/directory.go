@@ -37,7 +37,7 @@ type connectDirectoryCmd struct {
 }
 
 type connectClientCmd struct {
-	Client    string              `arg:"" help:"The client: its ID, UUID or name."`
+	Client    string              `arg:"" help:"The client's ID, UUID or name."`
 	Microsoft connectMicrosoftCmd `cmd:"" help:"Connect to Microsoft Entra ID." example:"directory connect 'Hillside Dental' microsoft --tenant hillside.example --app-id 6a1f4a52-52f0-4a5e-9d6a-0c1c2f9e7b11 --secret-file secret.txt"`
 	Google    connectGoogleCmd    `cmd:"" help:"Connect to Google Workspace." example:"directory connect 'Lakeside Clinic' google --credentials-file account.json --admin admin@example.com"`
 }
@@ -147,7 +147,7 @@ func plainError(err error) error {
 
 type disconnectDirectoryCmd struct {
 	database.Flags
-	Client string `arg:"" help:"The client: its ID, UUID or name."`
+	Client string `arg:"" help:"The client's ID, UUID or name."`
 }
 
 // Run disconnects a client. It may be repeated if it fails.
@@ -220,7 +220,7 @@ type runDirectoryCmd struct {
 	database.Flags
 	config.DirectoryFlags
 	database.KeyFlags
-	Client string `arg:"" help:"The client: its ID, UUID or name."`
+	Client string `arg:"" help:"The client's ID, UUID or name."`
 	Force  bool   `env:"-" help:"Allow the run to deactivate any number of users. Without this flag, a run changes nothing if it would deactivate all users from the directory (two or more), or more than 5 users and more than 20% of the directory's users."`
 }
 

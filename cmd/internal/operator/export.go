@@ -18,15 +18,15 @@ import (
 type Export struct {
 	database.Flags
 	File    string `arg:"" optional:"" default:"-" help:"File to write; - for standard output."`
-	Partner string `env:"-" help:"The partner whose objects to write: its ID, UUID or name. Default: all partners."`
+	Partner string `env:"-" help:"Only objects of the partner with this ID, UUID or name. Default: all partners."`
 	Signals string `env:"-" placeholder:"FILE" help:"File to write users' activity to, such as completed courses and signed policies, in the format that ingest reads."`
 }
 
 func (Export) Help() string {
 	return "Writes all objects that import accepts, one JSON object per line. Importing the lines into " +
 		"another database creates the same objects there. The export does not include the catalog's templates and " +
-		"breaches; import them first, with templates import and breaches import. All data is from the same moment: " +
-		"the command reads it in one transaction, which changes nothing, does not block others and lasts as long " +
+		"breaches; import them first, with templates import and breaches import. All data is from the same moment, because " +
+		"the command reads it in one transaction. The transaction changes nothing, does not block others and lasts as long " +
 		"as the export. An incomplete file has a temporary name. The guide at /docs/operate/import " +
 		"describes the format."
 }

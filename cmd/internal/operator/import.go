@@ -21,7 +21,7 @@ type Import struct {
 	database.Flags
 	config.MailDomainsFlag
 	File   string `arg:"" help:"File with one JSON object per line; - for standard input."`
-	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"Kind of objects, such as user, if the file is a CSV table with the names of the fields in its first row."`
+	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"Kind of object in FILE, such as user. FILE is then read as CSV, with field names in the first row."`
 	DryRun bool   `name:"dry-run" env:"-" help:"Check all lines and print the same report, without changing anything. During the check, the rows that the lines would change are locked."`
 	Errors string `env:"-" placeholder:"FILE" help:"File to write all rejected lines to, each as a JSON object with line and reason."`
 }

@@ -32,13 +32,13 @@ type Keys struct {
 type createKeyCmd struct {
 	database.Flags
 	Name    string         `required:"" env:"-" help:"A name that says what the key is for."`
-	Partner string         `env:"-" help:"The partner: its ID, UUID or name. You can omit this flag if there is only one partner."`
+	Partner string         `env:"-" help:"The partner's ID, UUID or name. You can omit this flag if there is only one partner."`
 	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key can access: their IDs, UUIDs or names. For an archived client, or one with a comma in its name, use the ID."`
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"The key's permissions: read, write or both."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"Up to 100 networks or IP addresses from which the key can be used. Default: all."`
 	Expires domain.Date    `env:"-" placeholder:"DATE" help:"The first day (UTC) on which the key no longer works, such as 2027-01-31."`
 	V1      bool           `name:"v1" env:"-" help:"Allow the key to use v1 even if new keys cannot (v1 phase --new off)."` // v1-line
-	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix and its settings."`
+	JSON    bool           `name:"json" env:"-" help:"Print the key, its prefix and its settings as JSON."`
 }
 
 // Validate rejects an invalid name, scope or network, and an end that has passed.
@@ -289,10 +289,10 @@ func explainNoKey(err error, prefix string) error {
 type rotateTextCmd struct {
 	database.Flags
 	Prefix   string      `arg:"" help:"The key's prefix, as shown by keys list, or the prefix of an earlier secret."`
-	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Time that the current secret stays valid: at most 365d, and no longer than the key. 0s ends it now. Default: 7d."`
-	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new first day (UTC) on which the key no longer works. Default: unchanged."`
+	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Time for which the current secret stays valid: at most 365d and no longer than the key. 0s ends the secret now. Default: 7d."`
+	Expires  domain.Date `env:"-" placeholder:"DATE" help:"New expiry date: the first day (UTC) on which the key no longer works. Default: unchanged."`
 	EndOld   bool        `name:"end-old" env:"-" help:"End the replaced secret now, without creating a new one."`
-	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new secret and its prefix, and the old secret's prefix and end."`
+	JSON     bool        `name:"json" env:"-" help:"Print the new secret and its prefix, and the old secret's prefix and end time, as JSON."`
 }
 
 // Help says what continues.

@@ -22,7 +22,7 @@ import (
 
 // Mail is the command mail, for failed emails and for the emails that a client's users get.
 type Mail struct {
-	Failed    failedMailCmd   `cmd:"" help:"List the emails that failed permanently, and why." example:"mail failed --since 36h"`
+	Failed    failedMailCmd   `cmd:"" help:"List permanently failed emails, and why they failed." example:"mail failed --since 36h"`
 	Retry     retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
 	Enable    switchMailCmd   `cmd:"" help:"Turn on a kind of automatic email, or the report link in simulations, for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
 	Disable   switchMailCmd   `cmd:"" help:"Turn off a kind of automatic email, or the report link in simulations, for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
@@ -75,7 +75,7 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 type retryMailCmd struct {
 	database.Flags
 	IDs   []string  `arg:"" optional:"" name:"id" help:"IDs of emails, as shown by mail failed."`
-	All   bool      `env:"-" help:"All permanently failed emails."`
+	All   bool      `env:"-" help:"Resend all permanently failed emails."`
 	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all, only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 }
 
@@ -132,7 +132,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 // switchMailCmd is both mail enable and mail disable, for a kind of email that the service sends on its own.
 type switchMailCmd struct {
 	database.Flags
-	Client string             `arg:"" help:"The client or, for a kind of email to partners, the partner: its ID, UUID or name."`
+	Client string             `arg:"" help:"ID, UUID or name of the client or, for a kind of email to partners, the partner."`
 	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email, or report-link: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
 }
 
@@ -197,8 +197,8 @@ type switchLine struct {
 type mailSwitchesCmd struct {
 	database.Flags
 	JSON    bool   `name:"json" env:"-" help:"Print the switches as a JSON array."`
-	Client  string `arg:"" optional:"" help:"The client: its ID, UUID or name."`
-	Partner string `env:"-" help:"Partner to show instead of a client: its ID, UUID or name."`
+	Client  string `arg:"" optional:"" help:"The client's ID, UUID or name."`
+	Partner string `env:"-" help:"ID, UUID or name of a partner to show instead of a client."`
 }
 
 // Validate requires either a client or a partner, not both.

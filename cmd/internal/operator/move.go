@@ -32,7 +32,7 @@ type Move struct {
 // moveFlags select the partner to move and the two databases. The database, key and store flags are the old cell's.
 type moveFlags struct {
 	database.Flags
-	Partners []string `arg:"" name:"partner" help:"The partners to move, one after another: the ID, UUID or name of each."`
+	Partners []string `arg:"" name:"partner" help:"IDs, UUIDs or names of the partners to move, one after another."`
 	To       string   `required:"" env:"-" placeholder:"URL" help:"URL of the other cell's PostgreSQL database."`
 }
 
@@ -42,14 +42,14 @@ type movePartnerCmd struct {
 	config.StoreFlag
 	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"File with the other cell's encryption key. Default: this cell's key."`
 	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Location of the other cell's report files. Default: this cell's --report-store."`
-	Keep          time.Duration `env:"-" default:"168h" help:"Time that this cell keeps the partner's rows after the move."`
+	Keep          time.Duration `env:"-" default:"168h" help:"Time for which this cell keeps the partner's rows after the move."`
 	DryRun        bool          `name:"dry-run" env:"-" help:"Print what would be moved and what prevents the move, without changing anything."`
 }
 
 func (movePartnerCmd) Help() string {
 	return "Run this command on the cell that currently serves the partner. The command copies the data while the partner remains in use. " +
 		"It then copies the last changes and compares both cells. Meanwhile, the partner's writes return 503 with Retry-After for a " +
-		"few seconds: at most 30, and up to three times. Afterward, the other cell serves the partner with " +
+		"few seconds: at most 30 seconds, up to three times. Afterward, the other cell serves the partner with " +
 		"the same IDs, numeric IDs, keys, cursors and secrets. This cell returns 421 for the partner's keys, with the other " +
 		"cell's code.\n\n" +
 		"You can interrupt the command at any time and run it again to resume. Until the other cell serves the partner, move cancel " +

@@ -31,7 +31,7 @@ type Partners struct {
 type createPartnerCmd struct {
 	database.Flags
 	Name string `arg:"" help:"The partner's name."`
-	JSON bool   `name:"json" env:"-" help:"Print JSON: the partner's ID and name."`
+	JSON bool   `name:"json" env:"-" help:"Print the partner's ID and name as JSON."`
 }
 
 // Validate rejects an invalid name.
@@ -112,7 +112,7 @@ func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
 
 type renamePartnerCmd struct {
 	database.Flags
-	Partner string `arg:"" help:"The partner: its ID, UUID or name."`
+	Partner string `arg:"" help:"The partner's ID, UUID or name."`
 	Name    string `arg:"" help:"The new name."`
 }
 
@@ -178,7 +178,7 @@ func importRecord(ctx context.Context, d *db.DB, kind records.Kind, record any) 
 // changePartnerCmd is a command that archives or restores a partner.
 type changePartnerCmd struct {
 	database.Flags
-	Partner string `arg:"" help:"The partner: its ID, UUID or name."`
+	Partner string `arg:"" help:"The partner's ID, UUID or name."`
 	DryRun  bool   `env:"-" help:"Print what would change, without changing anything."`
 }
 
@@ -214,7 +214,7 @@ type archivePartnerCmd struct{ changePartnerCmd }
 
 // Help says what archiving means.
 func (archivePartnerCmd) Help() string {
-	return `The partner's API keys stop working within 30 seconds, and its webhooks end with them. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. The partner's admins receive no more emails. The partner keeps its name and remains in partners list. keys create rejects the partner, and import rejects its clients unless they are archived.`
+	return `The partner's API keys stop working within 30 seconds, and its webhooks end with the keys. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. The partner's admins receive no more emails. The partner keeps its name and remains in partners list. keys create rejects the partner, and import rejects its clients unless they are archived.`
 }
 
 // Run archives a partner.

@@ -27,9 +27,9 @@ type Reports struct {
 type makeReportCmd struct {
 	database.Flags
 	config.FontFlag
-	Client string            `arg:"" help:"The client: its ID, UUID or name."`
-	Type   domain.ReportType `arg:"" help:"The type of the report, such as executive_summary."`
-	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"Format of the file: pdf or xlsx. Default: xlsx if the file's name ends in .xlsx, otherwise pdf."`
+	Client string            `arg:"" help:"The client's ID, UUID or name."`
+	Type   domain.ReportType `arg:"" help:"The report type, such as executive_summary."`
+	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"File format: pdf or xlsx. Default: xlsx if the file name ends in .xlsx; otherwise, pdf."`
 	Start  domain.Date       `env:"-" placeholder:"DATE" help:"The first day of the period (UTC), such as 2027-01-31. Default period: the 90 days that end today or, for monthly_report, the last calendar month."`
 	End    domain.Date       `env:"-" placeholder:"DATE" help:"The last day of the period."`
 	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"File to write. An existing file is replaced."`

@@ -27,7 +27,7 @@ import (
 // Templates is the command templates, for templates of simulated phishing emails.
 type Templates struct {
 	Import importTemplatesCmd `cmd:"" help:"Import templates in CISA or GoPhish format." example:"templates import --language en --category invoices templates.json"`
-	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client receives." example:"templates enable 'Hillside Dental' invoices"`
+	Enable enableTemplatesCmd `cmd:"" help:"Choose the template categories that a client receives." example:"templates enable 'Hillside Dental' invoices"`
 }
 
 type importTemplatesCmd struct {
@@ -36,13 +36,13 @@ type importTemplatesCmd struct {
 	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language of the templates: en, es or fr-ca."`
 	Category   string          `required:"" env:"-" help:"The category of the templates, for use with templates enable."`
 	From       string          `env:"-" placeholder:"SENDER" help:"The sender for templates that have none, such as GoPhish templates: name@example.com or Name <name@example.com>."`
-	Difficulty int             `default:"3" env:"-" help:"The difficulty, from 1 to 6, of templates without a deception_score."`
+	Difficulty int             `default:"3" env:"-" help:"Difficulty of templates without a deception_score, from 1 to 6."`
 }
 
 func (importTemplatesCmd) Help() string {
-	return "For each template, prints the links that will lead to the tracked page instead, and warns of images and " +
-		"other content that emails would load from elsewhere. Invalid templates are skipped and printed, and the exit status " +
-		"is then 1."
+	return "For each template, prints the links that will lead to the tracked page instead of their own, and warns of images " +
+		"and other content that emails would load from elsewhere. If a template is invalid, it is skipped and printed, and " +
+		"the exit status is 1."
 }
 
 // Run imports the valid templates. Invalid entries are reported, and the command then fails at its end.
@@ -357,8 +357,8 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 
 type enableTemplatesCmd struct {
 	database.Flags
-	Client     string   `arg:"" help:"The client: its ID, UUID or name."`
-	Categories []string `arg:"" help:"Categories of templates that the client may receive, separated by spaces, or all."`
+	Client     string   `arg:"" help:"The client's ID, UUID or name."`
+	Categories []string `arg:"" help:"Template categories that the client may receive, separated by spaces, or all."`
 }
 
 // Run sets the categories from which a client's sends draw if they name no template (decisions 7.5). An unknown

@@ -32,7 +32,7 @@ type Webhooks struct {
 
 type listWebhooksCmd struct {
 	database.Flags
-	Partner string `env:"-" help:"Only webhooks of this partner: its ID, UUID or name."`
+	Partner string `env:"-" help:"Only webhooks of the partner with this ID, UUID or name."`
 	JSON    bool   `name:"json" env:"-" help:"Print the webhooks as a JSON array."`
 }
 

@@ -28,7 +28,7 @@ type Listen struct {
 	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"URL to post events to, such as http://localhost:3000/hook."`
 	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service that publishes the events, without /v2."`
 	Types     []string `env:"-" placeholder:"TYPE,…" help:"Types of events to forward. Default: all."`
-	Client    string   `env:"-" help:"Client whose events to forward: its ID, UUID or name. Default: all clients that the key can access."`
+	Client    string   `env:"-" help:"Only events for the client with this ID, UUID or name. Default: all clients that the key can access."`
 	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Starting point: latest for new events only, start for the oldest stored event, or the cursor that an earlier run printed when it ended."`
 	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificate authorities (PEM) to trust for the local URL, in addition to the system's."`
 	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"Secret that signs the events, in the format of webhook secrets: whsec_ followed by base64. Default: a new secret, which the command prints."`

@@ -22,7 +22,7 @@ import (
 
 // KeyFlag is the API key of a command that calls a service.
 type KeyFlag struct {
-	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"API key. Use the variable instead: other users of this machine can see command lines."`
+	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"API key. Use the environment variable instead, because other users of this machine can see command lines."`
 }
 
 // ValidateKey rejects a missing key.

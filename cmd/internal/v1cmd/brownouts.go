@@ -19,7 +19,7 @@ import (
 )
 
 type brownoutCmd struct {
-	Add    addBrownoutCmd    `cmd:"" help:"Add windows in which requests with keys in phase brownout return 410." example:"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"`
+	Add    addBrownoutCmd    `cmd:"" help:"Add windows during which requests with keys in phase brownout return 410." example:"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"`
 	List   listBrownoutsCmd  `cmd:"" help:"List the brownouts, oldest first." example:"v1 brownout list"`
 	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, even during one of its windows." example:"v1 brownout cancel 1"`
 }
@@ -32,10 +32,10 @@ func brownoutObject(id int64) domain.AuditObject {
 type addBrownoutCmd struct {
 	database.Flags
 	Start cli.Moment    `required:"" env:"-" placeholder:"TIME" help:"Start of the first window: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
-	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"Length of each window: 1s to 744h."`
+	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"Length of each window, from 1s to 744h."`
 	Every time.Duration `env:"-" placeholder:"168h" help:"Time from the start of one window to the start of the next."`
 	Count int           `default:"1" env:"-" help:"Number of windows, at most 1000."`
-	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only these keys, at most 100: their prefixes, as shown by keys list. Default: all keys."`
+	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only the keys with these prefixes, as shown by keys list. At most 100. Default: all keys."`
 }
 
 // Help says whom a brownout is for.

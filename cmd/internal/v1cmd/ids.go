@@ -61,7 +61,7 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 type exportCmd struct {
 	database.Flags
 	File    string   `arg:"" optional:"" default:"-" type:"path" help:"File to write; - for standard output."`
-	Partner []string `env:"-" sep:"none" help:"Partner whose numeric IDs to write, for an installation that imports this partner's objects: its ID, UUID or name. Reports are omitted, because an export does not contain them; all templates are included. Repeat the flag for several partners. Default: the numeric IDs of all objects, for this installation."`
+	Partner []string `env:"-" sep:"none" help:"Only the numeric IDs of the partner with this ID, UUID or name, for an installation that imports this partner's objects. Reports are omitted, because an export does not contain them; all templates are included. Repeat the flag for several partners. Default: the numeric IDs of all objects, for use in this installation."`
 }
 
 // Run writes the numbers. A file appears under its name when complete.
@@ -98,7 +98,7 @@ func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 type lookupCmd struct {
 	database.Flags
 	Kind string `arg:"" help:"Kind of object: client, collection, policy, template, group or report."`
-	What string `arg:"" help:"The object's numeric ID in v1, its ID in v2 or its UUID."`
+	What string `arg:"" help:"The object's numeric ID in v1, ID in v2 or UUID."`
 	JSON bool   `name:"json" env:"-" help:"Print the entries as a JSON array."`
 }
 

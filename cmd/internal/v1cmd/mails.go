@@ -25,7 +25,7 @@ import (
 // mailFlags are the flags of commands that email partners about the end of v1.
 type mailFlags struct {
 	DryRun bool `env:"-" xor:"mails" help:"Print the emails that would be sent, without sending or changing anything."`
-	Again  bool `env:"-" help:"Also email recipients who already received this email for this announcement."`
+	Again  bool `env:"-" help:"Also email recipients who have already received this email for the current announcement."`
 	// PublicURL is for DryRun alone: an email has the URL of the process that sends it, which is also
 	// the default here. Its help is that of serve, which reads the same variable.
 	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service. All links begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
@@ -233,7 +233,7 @@ func (t *mailing) report(what string) {
 
 type remindV1Cmd struct {
 	database.Flags
-	Partner string `env:"-" help:"Only this partner: its ID, UUID or name."`
+	Partner string `env:"-" help:"Only the partner with this ID, UUID or name."`
 	mailFlags
 }
 

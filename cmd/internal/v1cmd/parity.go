@@ -23,7 +23,7 @@ type parityCmd struct {
 type parityFlags struct {
 	remote.KeyFlag
 	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service, without /v1."`
-	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"URL of another service, whose v1 is compared with this service's v1 instead of v2. Both services must have the same IDs (idmap import)."`
+	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"URL of another service. This service's v1 is compared with the other service's v1 instead of v2. Both services must have the same IDs (idmap import)."`
 	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"API key of the other service. Default: the same key."`
 	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1 items, or headers, that may differ between the two services."`
 	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`
@@ -86,7 +86,7 @@ type compareCmd struct {
 	parityFlags
 	Sample *int   `env:"-" placeholder:"N" xor:"much" help:"Maximum number of objects to compare per kind and parent, spread evenly. Default: 20."`
 	All    bool   `env:"-" xor:"much" help:"Compare all objects."`
-	Writes string `env:"-" placeholder:"CLIENT" help:"Client in which to compare writes instead: its numeric ID in v1, its ID or UUID in v2, or its name. Through each version, the command creates, changes and removes a collection, a user and a membership, and compares what both versions return after each write. The created users remain as inactive users."`
+	Writes string `env:"-" placeholder:"CLIENT" help:"Client in which to compare writes instead of reads, identified by its numeric ID in v1, its ID or UUID in v2, or its name. Through each version, the command creates, changes and removes a collection, a user and a membership, and compares what both versions return after each write. The created users remain as inactive users."`
 }
 
 // Validate rejects an empty sample, and --writes for two services.

@@ -17,10 +17,10 @@ import (
 type phaseV1Cmd struct {
 	database.Flags
 	Words   []string   `arg:"" name:"key-and-phase" help:"The key's prefix, as shown by keys list (omit it with --partner, --all or --new), followed by the phase: on (all requests work), read_only (writes are rejected), brownout (requests are rejected during brownouts) or off (all requests are rejected)."`
-	Partner string     `env:"-" xor:"which" help:"All existing keys of this partner: its ID, UUID or name."`
+	Partner string     `env:"-" xor:"which" help:"All existing keys of the partner with this ID, UUID or name."`
 	All     bool       `env:"-" xor:"which" help:"All existing keys."`
 	New     bool       `env:"-" xor:"which" help:"Keys created from now on, but not existing keys. The phase must be on or off."`
-	Force   bool       `env:"-" help:"Set --all off even if no end is announced."`
+	Force   bool       `env:"-" help:"Allow --all off even if no end is announced."`
 	Until   cli.Moment `env:"-" placeholder:"DATE" help:"End of this setting: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. After this time, the previous setting applies again. If omitted, the setting has no end, and the previous setting is deleted."`
 
 	key   string // empty for --partner, --all and --new

@@ -18,12 +18,12 @@ import (
 // v1Cmd has the commands with which an operator retires version 1 (decisions 11).
 type v1Cmd struct {
 	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, which keys still call it, and which have moved to v2." example:"v1 status --days 7\nv1 status --html status.html"`
-	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1. From then on, every v1 response includes the date." example:"v1 announce --sunset 2028-06-30"`
+	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1. Every v1 response then includes the date." example:"v1 announce --sunset 2028-06-30"`
 	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later date." example:"v1 postpone --sunset 2028-12-31"`
 	Remind   remindV1Cmd   `cmd:"" help:"Email partners' owners and admins a reminder of when v1 ends and which keys still call it." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
-	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts remain." example:"v1 cancel"`
+	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts remain in effect." example:"v1 cancel"`
 	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys or all keys." example:"v1 phase pk_1cY4nTq8Zb read_only\nv1 phase --partner 'Northlight MSP' on"`
-	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 rejects requests with keys in phase brownout."`
+	Brownout brownoutCmd   `cmd:"" help:"Schedule windows during which v1 rejects requests with keys in phase brownout."`
 	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, once its sunset has passed and no key calls it." example:"v1 end"`
 }
 
@@ -81,7 +81,7 @@ type announceV1Cmd struct {
 
 // Help says who gets what.
 func (announceV1Cmd) Help() string {
-	return `Emails each partner's owners and admins, like v1 remind. With --again, emails the current announcement again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
+	return `Emails each partner's owners and admins, like v1 remind. With --again, the command emails the current announcement again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Validate rejects an absent sunset.
@@ -191,7 +191,7 @@ type postponeV1Cmd struct {
 
 // Help says who gets what.
 func (postponeV1Cmd) Help() string {
-	return `Emails each partner's owners and admins, like v1 remind. With --again, emails the current date again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
+	return `Emails each partner's owners and admins, like v1 remind. With --again, the command emails the current date again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Validate rejects an absent sunset.
@@ -240,7 +240,7 @@ func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 type endV1Cmd struct {
 	database.Flags
-	Force  bool `env:"-" help:"End v1 even though keys called it in the last 30 days."`
+	Force  bool `env:"-" help:"End v1 even if keys called it in the last 30 days."`
 	DryRun bool `env:"-" help:"Print the checklist, without changing anything. The exit status is the same as without this flag."`
 }
 
