@@ -50,11 +50,12 @@ of them has begun, and is half-way otherwise. If a caller moves with a new key, 
 Calls by partnerapi parity, which compares both versions, are listed separately. These calls do not affect
 verdicts, other numbers, v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
 
-In a rehearsal, a caller switches v1 off for its own key for up to 60 minutes (POST /v1/rehearsal). This request does not
-count as a v1 call, but requests that return 410 during the rehearsal do.
+In a rehearsal, a caller switches v1 off for its own key for up to 60 minutes (POST /v1/rehearsal). This request does
+not count as a v1 call, but requests that return 410 during the rehearsal do.
 
 Without --key, the output begins with a checklist of the conditions for v1 end: ok means met, fail means not
-met, and warn means that the condition does not prevent the end. Each condition includes the command to run. v1 end --dry-run prints the checklist in full.
+met, and warn means that the condition does not prevent the end. Each condition includes the command to run.
+v1 end --dry-run prints the checklist in full.
 
 The forecast extends a straight line through the calls of the last two to four whole weeks before today.
 
