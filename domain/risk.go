@@ -164,7 +164,7 @@ type Tallies struct {
 	PasswordBreachesResolved int  `json:"password_breaches_resolved" doc:"Number of resolved exposures of passwords and other secrets that give access."`
 	PIIBreaches              int  `json:"pii_breaches" doc:"Number of unresolved exposures of sensitive personal data."`
 	BasicBreaches            int  `json:"basic_breaches" doc:"Number of unresolved exposures of basic account data."`
-	DormantOnTraining        bool `json:"dormant_on_training" doc:"Whether the user has an incomplete course and has completed none for 180 days. Always false for the first 60 days after the user is created."`
+	DormantOnTraining        bool `json:"dormant_on_training" doc:"Whether the user has an incomplete course and has not completed any course for 180 days. Always false for the first 60 days after the user is created."`
 }
 
 // Assessment is a user's risk on one day. Score is exactly Baseline + Deltas.Sum().

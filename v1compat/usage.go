@@ -21,7 +21,7 @@ type Usage struct {
 type UsageItem struct {
 	Day        domain.Date `json:"day" doc:"The day (UTC)."`
 	Operation  string      `json:"operation" doc:"Method and path of the operation." example:"GET /v1/clients"`
-	Calls      int64       `json:"calls" doc:"Number of requests, whatever their status."`
+	Calls      int64       `json:"calls" doc:"Number of requests, regardless of their status."`
 	Failures   int64       `json:"failures" doc:"Number of these requests that returned a status of 400 or above or whose caller disconnected."`
 	FirstAt    Time        `json:"first_at" doc:"When the first of these requests was completed."`
 	LastAt     Time        `json:"last_at" doc:"When the last of these requests was completed."`
@@ -48,8 +48,8 @@ func (f *Facade) addUsageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
 		Description: "Returns the version 1 operations that the API key called in the last 400 days, by day (UTC), each with the version 2 " +
-			"operation that replaces it. Requests appear within 10 seconds; requests to operations that the original version 1 did " +
-			"not have, such as this operation, are not counted, and requests by the command partnerapi parity are listed separately.",
+			"operation that replaces it. Requests appear within 10 seconds; requests by the command partnerapi parity " +
+			"are listed separately, and requests to operations that the original version 1 did not have are not counted.",
 	}, f.readUsage)
 }
 

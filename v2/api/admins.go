@@ -34,9 +34,9 @@ var (
 	InviteAdmin = op.Declare[InviteAdminInput, AdminInvite](op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,
 		Status: 202, ReachesOut: true, Summary: "Invite an admin",
-		Description: "Emails an invite to become an admin of the client; the invite is valid for 7 days. Returns 429 above 20 invites an " +
-			"hour for a client or 100 in 24 hours for a partner, and 409 if the email address belongs to an admin of the " +
-			"client or has an open invite.", Fails: []domain.Code{domain.Conflict},
+		Description: "Emails an invite to become an admin of the client; the invite is valid for 7 days. Returns 429 if you send more " +
+			"than 20 invites an hour for a client or 100 in 24 hours for a partner, and 409 if the email address belongs to an " +
+			"admin of the client or has an open invite.", Fails: []domain.Code{domain.Conflict},
 	})
 )
 

@@ -9,8 +9,8 @@ import (
 type Client struct {
 	ID         domain.ClientID `json:"id" doc:"Opaque ID of the client."`
 	Name       string          `json:"name" doc:"The client's name, unique within the partner."`
-	Industry   *string         `json:"industry" doc:"The client's industry, a free-form label for benchmarks. Null if none is set."`
-	ExternalID *string         `json:"external_id" doc:"The partner's own identifier for the client, stored and returned unchanged. Null if none is set."`
+	Industry   *string         `json:"industry" doc:"The client's industry, a free-form label for benchmarks. Null if not set."`
+	ExternalID *string         `json:"external_id" doc:"The partner's own identifier for the client, stored and returned unchanged. Null if not set."`
 	CreatedAt  domain.Time     `json:"created_at" doc:"When the client was created."`
 	UpdatedAt  domain.Time     `json:"updated_at" doc:"When the client or its summary last changed."`
 	Users      ClientUsers     `json:"users" doc:"User counts. Always current."`
@@ -29,7 +29,7 @@ type ClientUsers struct {
 
 // ClientScore sums up the risk of a client's active users.
 type ClientScore struct {
-	AverageScore  int          `json:"average_score" doc:"Average score of the active users, rounded, from 0 to 1000. 750 if there are no active users."`
+	AverageScore  int          `json:"average_score" doc:"Rounded average score of the active users, from 0 to 1000. 750 if there are no active users."`
 	Grade         domain.Grade `json:"grade" doc:"Grade of the average score: A (800 to 1000), B (700 to 799), C (600 to 699), D (400 to 599) or F (below 400)."`
 	HighRiskUsers int          `json:"high_risk_users" doc:"Number of active users graded D or F."`
 }

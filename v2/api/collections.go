@@ -71,7 +71,7 @@ var (
 	RemoveMember = op.Declare[RemoveMemberInput, op.NoContent](op.Meta{
 		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary:     "Remove a collection member",
-		Description: "Removes the user from the collection. Courses assigned through the membership stay assigned.",
+		Description: "Removes the user from the collection. Courses assigned because of the membership remain assigned.",
 	})
 )
 

@@ -10,7 +10,7 @@ type WebhookDelivery struct {
 	ID        domain.DeliveryID     `json:"id"`
 	EventID   domain.EventID        `json:"event_id"`
 	Type      domain.EventType      `json:"type" doc:"The type of the event."`
-	Status    domain.DeliveryStatus `json:"status" doc:"Status of the delivery. failed: every attempt within 24 hours failed; dropped: the service stopped trying for the reason in reason."`
+	Status    domain.DeliveryStatus `json:"status" doc:"Status of the delivery. failed: every attempt within 24 hours failed; dropped: the service stopped trying (see reason)."`
 	Reason    *string               `json:"reason" doc:"Why the delivery was dropped. Null if it was not dropped."`
 	CreatedAt domain.Time           `json:"created_at" doc:"When the event was queued for the webhook."`
 	Tries     []WebhookTry          `json:"tries" doc:"The delivery attempts, oldest first."`

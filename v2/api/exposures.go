@@ -47,7 +47,7 @@ func (d DarkWeb) BudgetClient() domain.ClientID { return d.Client }
 type DarkWebSummary struct {
 	UnresolvedExposures int               `json:"unresolved_exposures" doc:"Number of unresolved exposures."`
 	ResolvedExposures   int               `json:"resolved_exposures" doc:"Number of resolved exposures."`
-	AffectedUsers       int               `json:"affected_users" doc:"Number of users with an unresolved exposure."`
+	AffectedUsers       int               `json:"affected_users" doc:"Number of users with at least one unresolved exposure."`
 	BySeverity          domain.BySeverity `json:"by_severity" doc:"Number of unresolved exposures by severity."`
 	LastFoundAt         *domain.Time      `json:"last_found_at" doc:"When an exposure was last found. Null if never."`
 }
@@ -73,7 +73,7 @@ var (
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List exposure counts by user",
 		Description: "Returns every active user, even without exposures, with the number of currently resolved and unresolved exposures. " +
-			"`since` and `until` limit the counts to exposures first seen in that period; if Dark Web Monitoring is not enabled " +
+			"`since` and `until` limit the counts to exposures first seen between these times; if Dark Web Monitoring is not enabled " +
 			"for the client, the operation returns 403.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	})

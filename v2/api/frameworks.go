@@ -26,7 +26,7 @@ type FrameworkMeasure struct {
 type FrameworkCourse struct {
 	CourseID domain.CourseID `json:"course_id" doc:"Opaque ID of the course."`
 	Title    string          `json:"title" doc:"The course's title."`
-	Role     *domain.Role    `json:"role" doc:"The risk role whose users must complete the course. Null for the whole audience."`
+	Role     *domain.Role    `json:"role" doc:"The risk role whose users must complete the course. Null if the whole audience must complete the course."`
 }
 
 // FrameworkAssignment is the assignment of a framework to users of a client, as v2 shows it.
@@ -104,8 +104,8 @@ var (
 	AssignFramework = op.Declare[AssignFrameworkInput, FrameworkAssigned](op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework",
-		Description: "Assigns a framework to an audience, whose current and future users are assigned the required courses, due in 30 " +
-			"days. With `dry_run`, the operation previews the courses without changing anything; if the framework is " +
+		Description: "Assigns a framework to an audience; all current and future users in the audience receive its required courses, due " +
+			"in 30 days. With `dry_run`, the operation previews the courses without changing anything; if the framework is " +
 			"already assigned to the audience, the operation returns 409.", Fails: []domain.Code{domain.Conflict},
 	})
 	RemoveFramework = op.Declare[RemoveFrameworkInput, op.NoContent](op.Meta{

@@ -13,7 +13,7 @@ type PhishingResult struct {
 	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. The status only moves forward. failed: the email will never be sent."`
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the email."`
 	Automated              bool                    `json:"automated" doc:"Whether an email scanner opened or clicked the email. Scanner activity does not affect statuses, times, rates or scores."`
-	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`
+	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or reacted too fast (fast). Null if no scanner was recognized."`
 	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled the email. Null unless status is failed."`
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service stopped trying to send the email. Null unless status is failed."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the email is scheduled to be sent."`
@@ -78,7 +78,7 @@ var (
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary: "Get a client's phishing summary",
 		Description: "Returns the number of simulated emails by outcome, with click and report rates, for emails sent in the last 30, " +
-			"90 and 365 days (UTC) and for all emails. Email scanner activity is not counted.",
+			"90 and 365 days (UTC) and in total. Email scanner activity is not counted.",
 	})
 	ListPhishingTemplates = op.DeclareList[ListPhishingTemplatesInput, PhishingTemplate](op.Meta{
 		ID: "phishing.templates.list", Starred: true, Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
@@ -161,7 +161,7 @@ type SendPhishingInput struct {
 	Body struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
 		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template that they have not seen, in their language and from the client's enabled categories."`
-		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, they are sent immediately."`
+		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, the emails are sent immediately."`
 		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails instead of scheduling them. In a preview, result_id is null."`
 	}
 }

@@ -30,7 +30,7 @@ type PolicyUser struct {
 	Name           string        `json:"name" doc:"The user's full name."`
 	Acknowledged   bool          `json:"acknowledged" doc:"Whether the user has signed the current version within the renewal period."`
 	AcknowledgedAt *domain.Time  `json:"acknowledged_at" doc:"When the user signed the policy. Null if acknowledged is false."`
-	UpdatedAt      domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or signature last changed, the signature expired or a new policy version was published. updated_since filters by this time."`
+	UpdatedAt      domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or signature last changed, including when the signature expired or a new policy version was published. updated_since filters by this time."`
 }
 
 // PolicyPath is the path of an operation on one policy.

@@ -16,15 +16,15 @@ type ReportedEmail struct {
 	Classification domain.EmailClass      `json:"classification" doc:"Triage result; pending until the email is triaged. Draft: this field depends on the mailbox integration."`
 	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the email was classified. Null while classification is pending."`
 	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the email. Null if not known. This field is a draft."`
-	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service learned of the report or of the last classification. updated_since filters by this time."`
+	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service learned of the report or the last classification. updated_since filters by this time."`
 }
 
 // ListReportedEmails lists the emails that users reported.
 var ListReportedEmails = op.DeclareList[ListReportedEmailsInput, ReportedEmail](op.Meta{
 	ID: "phishing.reported.list", Method: "GET", Path: "/clients/:client_id/phishing/reported", Scope: domain.Read, Since: op.V2_2, Status: 200,
 	Summary: "List reported emails",
-	Description: "Returns the emails, other than simulations, that users reported with the report button, with their triage results, " +
-		"in order of reporting. An email reported by several users is listed once for each user.",
+	Description: "Returns the emails, other than simulations, that users reported with the report button, and their triage results, " +
+		"in the order in which they were reported. An email reported by several users is listed once for each user.",
 	Columns: []string{"id", "user_id", "reported_at", "subject", "classification"},
 })
 

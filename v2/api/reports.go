@@ -12,7 +12,7 @@ type Report struct {
 	Type      string              `json:"type" doc:"What the report is about. Later releases may add types to this list: executive_summary, risk_overview, phishing_overview, training_overview, training_performance, employee_history, course_details, compliance, policy, policy_acknowledgment, dark_web, monthly_report, training_status_report, manager_dept_training_report, phishing_performance, global_health_report."`
 	Format    domain.ReportFormat `json:"format" doc:"Format of the file."`
 	Status    domain.ReportStatus `json:"status" doc:"Status of the file. pending: the file has not been generated yet; failed: generation failed three times."`
-	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null for a report that shows the state when it was generated."`
+	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null if the report shows the state at the time it was generated."`
 	CreatedAt domain.Time         `json:"created_at" doc:"When the report was requested."`
 	UpdatedAt domain.Time         `json:"updated_at" since:"2.4" doc:"When the status last changed."`
 }

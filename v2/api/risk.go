@@ -24,7 +24,7 @@ func (r UserRisk) BudgetClient() domain.ClientID { return r.Client }
 
 // ClientRisk is the risk of a client's active users as a group.
 type ClientRisk struct {
-	AverageScore  int                      `json:"average_score" doc:"Average score of the active users, rounded, from 0 to 1000."`
+	AverageScore  int                      `json:"average_score" doc:"Rounded average score of the active users, from 0 to 1000."`
 	Grade         domain.Grade             `json:"grade" doc:"Grade of the average score: A (800 to 1000), B (700 to 799), C (600 to 699), D (400 to 599) or F (below 400)."`
 	HighRiskUsers int                      `json:"high_risk_users" doc:"Number of active users graded D or F."`
 	Distribution  domain.GradeDistribution `json:"distribution" doc:"Number of active users per grade."`

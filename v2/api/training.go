@@ -89,7 +89,7 @@ type ListClientTrainingInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		UserID         string              `query:"user_id" validate:"max=500" doc:"Only courses of this user."`
+		UserID         string              `query:"user_id" validate:"max=500" doc:"Only this user's courses."`
 		UserStatus     domain.UserStatus   `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who currently have this status."`
 		CourseID       string              `query:"course_id" validate:"max=500" doc:"Only assignments of this course."`
 		Status         *AssignmentStatuses `query:"status" doc:"Only courses with one of these statuses today (UTC), comma-separated."`

@@ -161,9 +161,9 @@ type CreateUserInput struct {
 		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Leading and trailing whitespace is removed."`
 		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Leading and trailing whitespace is removed."`
 		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Email address of the user's manager."`
-		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"The risk role. If omitted, the service derives it from job title, department and email address."`
+		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"The risk role. If omitted, the service derives the role from job title, department and email address."`
 		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en" doc:"Language of courses and emails."`
-		CollectionIDs     []domain.CollectionID `json:"collection_ids,omitzero" validate:"max=500" doc:"Collections of the client to add the user to."`
+		CollectionIDs     []domain.CollectionID `json:"collection_ids,omitzero" validate:"max=500" doc:"The client's collections to add the user to."`
 		SendWelcomeEmail  bool                  `json:"send_welcome_email,omitzero" default:"false" doc:"Whether to send the user a welcome email."`
 	}
 }
@@ -178,7 +178,7 @@ type UpdateUserInput struct {
 		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Leading and trailing whitespace is removed. Null clears it."`
 		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Leading and trailing whitespace is removed. Null clears it."`
 		ManagerEmail      domain.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Email address of the user's manager. Null clears it."`
-		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Once you set it, the service no longer derives it."`
+		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Once you set the role, the service no longer derives it."`
 		PreferredLanguage domain.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and emails."`
 	}
 }

@@ -204,12 +204,12 @@ const latestCursor = "latest"
 // FeedPage is one page of a feed.
 type FeedPage[T any] struct {
 	Data []T      `json:"data" doc:"The items of this page."`
-	Page FeedInfo `json:"page" doc:"How to continue the feed."`
+	Page FeedInfo `json:"page" doc:"How to continue reading the feed."`
 }
 
 // FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
-	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. The cursor stays valid even if there are no more events yet. Null only with follow=false, if there are no more events."`
+	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. The cursor stays valid even if there are no more events yet. Null only if follow is false and there are no more events."`
 	HasMore    bool         `json:"has_more" doc:"Whether more events are available now. If false, try again later."`
 	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"The feed contains all events before this time. For your next sync, set since to this value. Null unless you set follow=false or since."`
 }

@@ -20,7 +20,7 @@ import (
 type allowlistCmd struct {
 	database.Flags
 	Client    string   `arg:"" help:"The client's ID, UUID or name."`
-	SourceIPs []string `name:"mail-source-ips" placeholder:"CIDR,…" help:"IP addresses to include in the text, from which the mail server sends simulated emails."`
+	SourceIPs []string `name:"mail-source-ips" placeholder:"CIDR,…" help:"Source IP addresses of simulated emails, to include in the text."`
 	JSON      bool     `name:"json" env:"-" help:"Print only the values, as a JSON object."`
 }
 

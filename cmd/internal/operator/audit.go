@@ -21,7 +21,7 @@ import (
 type Audit struct {
 	database.Flags
 	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to the client with this ID, UUID or name. For an archived client, use the ID."`
-	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by the API key with this prefix, as shown by keys list. For changes by commands, use the word command."`
+	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by the API key with this prefix, as shown by keys list. For changes by commands, use the value command."`
 	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 	JSON   bool      `name:"json" env:"-" help:"Print the entries as a JSON array."`
 }

@@ -16,7 +16,7 @@ import (
 
 // Breaches is the command breaches, which imports breaches.
 type Breaches struct {
-	Import importBreachesCmd `cmd:"" help:"Import breaches in the Have I Been Pwned format (https://haveibeenpwned.com). The data is licensed under CC BY 4.0; credit the source wherever you show it." example:"breaches import breaches.json"`
+	Import importBreachesCmd `cmd:"" help:"Import breaches in the Have I Been Pwned format (https://haveibeenpwned.com). The data is licensed under CC BY 4.0; credit the source wherever you show the data." example:"breaches import breaches.json"`
 }
 
 type importBreachesCmd struct {

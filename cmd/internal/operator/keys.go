@@ -301,8 +301,8 @@ func (rotateTextCmd) Help() string {
 		"The key also keeps its v1 phase and usage. " + // v1-line
 		"A key has at most two valid secrets, so another rotation ends the oldest secret. Running services reject an ended secret " +
 		"within 30 seconds. Commands accept the prefix of either secret. " +
-		"keys revoke ends the key and all its secrets. Rotate only after all processes of the service run this version: " +
-		"earlier versions accept only the newest secret."
+		"keys revoke ends the key and all its secrets. Rotate only after all processes of the service run this version, " +
+		"because earlier versions accept only the newest secret."
 }
 
 // A replaced text stays valid for oldFor, unless a flag says otherwise, and at most for maxOldFor.

@@ -25,7 +25,7 @@ type Migrate struct {
 }
 
 func (Migrate) Help() string {
-	return `You can migrate while the previous version is running. If a lock is not available within half a second, the command pauses and retries, for about ten minutes. Migrations that are complete by then remain in place.`
+	return `You can migrate while the previous version is running. If a lock is not available within half a second, the command pauses and retries for about ten minutes. Migrations that are complete by then remain in place.`
 }
 
 // Validate rejects contradictory flags.

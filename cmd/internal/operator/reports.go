@@ -21,7 +21,7 @@ import (
 
 // Reports is the command reports, which makes reports.
 type Reports struct {
-	Make makeReportCmd `cmd:"" help:"Create a report about a client, without the API." example:"reports make 'Hillside Dental' executive_summary --out summary.pdf"`
+	Make makeReportCmd `cmd:"" help:"Create a report about a client without using the API." example:"reports make 'Hillside Dental' executive_summary --out summary.pdf"`
 }
 
 type makeReportCmd struct {

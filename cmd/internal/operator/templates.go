@@ -40,7 +40,7 @@ type importTemplatesCmd struct {
 }
 
 func (importTemplatesCmd) Help() string {
-	return "For each template, prints the links that will lead to the tracked page instead of their own, and warns of images " +
+	return "For each template, prints the links that will lead to the tracked page, and warns about images " +
 		"and other content that emails would load from elsewhere. If a template is invalid, it is skipped and printed, and " +
 		"the exit status is 1."
 }

@@ -40,7 +40,7 @@ type Health struct {
 }
 
 func (Health) Help() string {
-	return `Requests /readyz from a running serve or work process, for use by supervisors and containers. The exit status is 0 if the process is ready, and 1 if it is not ready or does not respond within 5 seconds.`
+	return `Requests /readyz from a running serve or work process, as a health check for supervisors and containers. The exit status is 0 if the process is ready, and 1 if it is not ready or does not respond within 5 seconds.`
 }
 
 // healthWithin is the timeout of the check. It is longer than the timeout for the database of the process checked.

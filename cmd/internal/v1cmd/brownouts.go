@@ -35,7 +35,7 @@ type addBrownoutCmd struct {
 	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"Length of each window, from 1s to 744h."`
 	Every time.Duration `env:"-" placeholder:"168h" help:"Time from the start of one window to the start of the next."`
 	Count int           `default:"1" env:"-" help:"Number of windows, at most 1000."`
-	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only the keys with these prefixes, as shown by keys list. At most 100. Default: all keys."`
+	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only the keys with these prefixes (at most 100), as shown by keys list. Default: all keys."`
 }
 
 // Help says whom a brownout is for.

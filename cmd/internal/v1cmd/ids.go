@@ -61,7 +61,7 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 type exportCmd struct {
 	database.Flags
 	File    string   `arg:"" optional:"" default:"-" type:"path" help:"File to write; - for standard output."`
-	Partner []string `env:"-" sep:"none" help:"Only the numeric IDs of the partner with this ID, UUID or name, for an installation that imports this partner's objects. Reports are omitted, because an export does not contain them; all templates are included. Repeat the flag for several partners. Default: the numeric IDs of all objects, for use in this installation."`
+	Partner []string `env:"-" sep:"none" help:"Only the numeric IDs of objects of the partner with this ID, UUID or name, for an installation that imports these objects. Reports are omitted, because an export does not contain them; all templates are included. Repeat the flag for several partners. Default: the numeric IDs of all objects, for use in this installation."`
 }
 
 // Run writes the numbers. A file appears under its name when complete.
