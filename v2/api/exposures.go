@@ -15,8 +15,8 @@ type Exposure struct {
 	Severity    domain.Severity `json:"severity" doc:"Severity of the exposure. critical: passwords and other secrets that give access; high: sensitive personal data; medium: basic account data; low: spam lists."`
 	DataClasses []string        `json:"data_classes" doc:"Kinds of data that were exposed."`
 	FirstSeenAt domain.Time     `json:"first_seen_at" doc:"When the exposure was found."`
-	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was notified. Null if not yet."`
-	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null if not yet."`
+	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was notified. Null if not notified yet."`
+	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null if not resolved yet."`
 	UpdatedAt   domain.Time     `json:"updated_at" since:"2.5" doc:"When the exposure last changed. updated_since filters by this time."`
 }
 

@@ -17,12 +17,12 @@ type PhishingResult struct {
 	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled the email. Null unless status is failed."`
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service stopped trying to send the email. Null unless status is failed."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the email is scheduled to be sent."`
-	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not yet."`
-	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not yet."`
-	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null if not yet."`
-	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the email. Null if not yet."`
-	CredentialsSubmittedAt *domain.Time            `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null if not yet."`
-	AttachmentOpenedAt     *domain.Time            `json:"attachment_opened_at" doc:"When the user opened the attachment. Null if not yet."`
+	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not sent yet."`
+	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not opened yet."`
+	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null if not clicked yet."`
+	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the email. Null if not reported yet."`
+	CredentialsSubmittedAt *domain.Time            `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null if none were submitted."`
+	AttachmentOpenedAt     *domain.Time            `json:"attachment_opened_at" doc:"When the user opened the attachment. Null if not opened yet."`
 	UpdatedAt              domain.Time             `json:"updated_at" doc:"When the result last changed."`
 }
 

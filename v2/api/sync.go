@@ -10,8 +10,8 @@ type SyncRun struct {
 	Status      domain.SyncStatus  `json:"status" doc:"Status of the run."`
 	Trigger     domain.SyncTrigger `json:"trigger" doc:"What triggered the run: an API request, the schedule or an operator's command."`
 	QueuedAt    domain.Time        `json:"queued_at" doc:"When the run was requested."`
-	StartedAt   *domain.Time       `json:"started_at" doc:"When the run began. Null if not yet."`
-	FinishedAt  *domain.Time       `json:"finished_at" doc:"When the run ended. Null if not yet."`
+	StartedAt   *domain.Time       `json:"started_at" doc:"When the run began. Null if the run has not begun."`
+	FinishedAt  *domain.Time       `json:"finished_at" doc:"When the run ended. Null if the run has not ended."`
 	Created     int                `json:"created" doc:"Number of users created."`
 	Updated     int                `json:"updated" doc:"Number of users who changed or became active again, excluding merged and deactivated users."`
 	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive because their account was disabled or removed, or left the group."`

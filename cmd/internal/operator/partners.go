@@ -214,7 +214,7 @@ type archivePartnerCmd struct{ changePartnerCmd }
 
 // Help says what archiving means.
 func (archivePartnerCmd) Help() string {
-	return `The partner's API keys stop working within 30 seconds, and its webhooks end with the keys. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. The partner's admins receive no more emails. The partner keeps its name and remains in partners list. keys create rejects the partner, and import rejects its clients unless they are archived.`
+	return `The partner's API keys stop working within 30 seconds, and its webhooks stop with the keys. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. The partner's admins receive no more emails. The partner keeps its name and remains in partners list. keys create rejects the partner, and import rejects its clients unless they are archived.`
 }
 
 // Run archives a partner.

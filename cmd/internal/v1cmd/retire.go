@@ -246,7 +246,7 @@ type endV1Cmd struct {
 
 // Help lists the preconditions.
 func (endV1Cmd) Help() string {
-	return `Fails before the sunset and within twelve months of the announcement. The command also fails if an operation has no successor in the release of v2 that the service serves, or if keys still call v1. For each reason, it prints what to run. --dry-run prints all conditions, met or not, and the partners that were never notified. To undo the end, run partnerapi v1 phase --all on.`
+	return `The command fails before the sunset and within twelve months of the announcement. It also fails if an operation has no successor in the release of v2 that the service serves, or if keys still call v1. For each reason, it prints what to run. --dry-run prints all conditions, met or not, and the partners that were never notified. To undo the end, run partnerapi v1 phase --all on.`
 }
 
 // Run ends v1. It fails without a sunset or before it, in the twelve months after the announcement, while an operation
