@@ -160,7 +160,7 @@ type SendPhishingInput struct {
 	Path ClientPath
 	Body struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
-		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template that they have not seen, in their language and from the client's enabled categories."`
+		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template that they have not received yet or that was sent to them longest ago, in their language and from the client's enabled categories."`
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, they are sent immediately."`
 		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, instead of scheduling them."`
 	}

@@ -116,7 +116,7 @@ func TestAddRefuses(t *testing.T) {
 		"the field Days":                  func(*op.Set) { op.DeclareList[hidden, string](good) },
 		"no query":                        func(*op.Set) { op.DeclareList[nothing, string](good) },
 		"not embed Paging":                func(*op.Set) { op.DeclareList[unpaged, string](good) },
-		"map[string]op_test.part may not": func(s *op.Set) { op.Add(s, good, does[nothing, unviewable]) },
+		"map[string]op_test.part must not": func(s *op.Set) { op.Add(s, good, does[nothing, unviewable]) },
 		"embeds part, which must":         func(s *op.Set) { op.Add(s, good, does[nothing, embedsPart]) },
 		"it requires name":                func(s *op.Set) { op.Add(s, metaOf("POST", "/a"), does[requiresLater, nothing]) },
 		`release "3" is unknown`:          func(s *op.Set) { op.Add(s, good, does[nothing, badSince]) },
