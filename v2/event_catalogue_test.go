@@ -120,7 +120,7 @@ func (p happening) check(t *testing.T, h *v2test.Harness, key string, event json
 	if isItem {
 		path += "?limit=500&updated_since=" + h.Clock.Now().AddDate(0, 0, -1).Format(time.RFC3339)
 	}
-	if strings.HasSuffix(p.data, "plus its `user_id`") {
+	if strings.HasSuffix(p.data, "with an added `user_id`") {
 		want = strings.Replace(want, fmt.Sprintf("%q:%q,", "user_id", data.UserID), "", 1)
 	}
 	shown := string(h.Get(path, key).Want(http.StatusOK).Body)
@@ -144,7 +144,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		}
 	}
 	const isUser = "the user, as `GET /v2/users/{user_id}` returns it"
-	const isCourse = "an item from `GET /v2/users/{user_id}/training`, plus its `user_id`"
+	const isCourse = "an item from `GET /v2/users/{user_id}/training`, with an added `user_id`"
 	const isRun = "an item from `GET /v2/clients/{client_id}/sync/runs`"
 	return []happening{
 		{domain.ClientCreated, "the client, as `GET /v2/clients/{client_id}` returns it",
