@@ -157,14 +157,14 @@ func withHelp(args []string) []string {
 // commands are the commands of the program. The commands of version 1 come from its extension.
 type commands struct {
 	Serve     serveCmd           `cmd:"" help:"Serve the API." example:"serve --demo --release latest\nserve --no-work --release latest --database-url postgres://partnerapi@db.example.com/partnerapi --public-url https://api.example.com"`
-	Work      workCmd            `cmd:"" help:"Run only the background work, for serve processes with --no-work." example:"work --database-url postgres://partnerapi@db.example.com/partnerapi"`
+	Work      workCmd            `cmd:"" help:"Run only the background work that serve --no-work leaves to other processes." example:"work --database-url postgres://partnerapi@db.example.com/partnerapi"`
 	Doctor    doctor.Command     `cmd:"" help:"Check everything that serve needs, such as the configuration, database and mail server, and print what to correct." example:"doctor\ndoctor --recount"`
 	Health    remote.Health      `cmd:"" help:"Check whether a running process is ready." example:"health https://api.example.com"`
 	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database tables to this version of the program." example:"migrate --dry-run\nmigrate"`
 	Partners  operator.Partners  `cmd:"" help:"Create, list, rename, archive and restore partners."`
 	Branding  operator.Branding  `cmd:"" help:"Set, show and clear the brands of partners, clients and the service."`
 	Admins    operator.Admins    `cmd:"" help:"Add, list and remove admins of partners and clients."`
-	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
+	Keys      operator.Keys      `cmd:"" help:"Create, list, rotate and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
 	Audit     operator.Audit     `cmd:"" help:"List changes made through the API or by commands, and who made them." example:"audit --client 'Hillside Dental' --since 36h\naudit --key command --json"`
 	Mail      operator.Mail      `cmd:"" help:"List and resend permanently failed emails, and choose which emails clients and partners receive."`

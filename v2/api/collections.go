@@ -104,7 +104,7 @@ type ListMembersInput struct {
 	Path  CollectionPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only members who joined or whose record changed at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only members who joined, or whose user record changed, at or after this time."`
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Framework is a framework of the catalog as v2 shows it.
 type Framework struct {
-	ID       string             `json:"id" doc:"Key of the framework in the catalog, such as hipaa."`
+	ID       string             `json:"id" doc:"ID of the framework in the catalog, such as hipaa."`
 	Name     string             `json:"name" doc:"The framework's name."`
 	Category string             `json:"category" doc:"Category of the framework."`
 	Measures []FrameworkMeasure `json:"measures" doc:"The measures of the framework."`

@@ -121,7 +121,7 @@ type AssignTrainingInput struct {
 		CourseID domain.CourseID              `json:"course_id" validate:"required" doc:"A course in the catalog."`
 		Audience *Audience                    `json:"audience" validate:"required" doc:"The users to assign the course to."`
 		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"Last day (UTC) for completing the course. Default: 30 days from today."`
-		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to immediately email each user to whom the course is assigned."`
+		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to email each newly assigned user immediately."`
 		DryRun   bool                         `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the result without changing anything."`
 	}
 }

@@ -133,7 +133,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 type switchMailCmd struct {
 	database.Flags
 	Client string             `arg:"" help:"ID, UUID or name of the client or, for a kind of email to partners, the partner."`
-	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email, or report-link: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
+	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"Kind of automatic email. For a client: ${client_mails} (report-link is the report link in simulations). For a partner: ${partner_mails}."`
 }
 
 // Vars are the kinds of emails that can be switched, for the help of commands.
