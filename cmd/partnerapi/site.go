@@ -81,6 +81,7 @@ var searchWords = map[string]string{
 	"users.find":      "filter, search users by email",
 	"training.assign": "assign a course, enroll, enrol",
 	"admins.invite":   "add an admin",
+	"usage.list":      "billing, invoice, license count, seats, active users per month",
 }
 
 // mountPages adds the pages for people. They need no key and count against no budget.
