@@ -67,6 +67,22 @@ var putBack = []string{
 		SELECT client_id FROM directory_connections
 		WHERE next_run_at > ?1::timestamptz + ?4::float8 * interval '1 second' AND client_id NOT IN (` + SuspendedClients + `)
 		FOR NO KEY UPDATE SKIP LOCKED)`,
+	// Numbers of active users that were written while the clock was far ahead are those of today. The trigger of clients
+	// merges them too, when the number changes; stamps never lie ahead by more than 15 minutes.
+	`WITH ahead AS (
+		DELETE FROM active_user_days WHERE (client_id, day) IN (
+			SELECT a.client_id, a.day FROM clients AS c CROSS JOIN LATERAL (
+				SELECT client_id, day FROM active_user_days
+				WHERE client_id = c.id AND day > ((?0::timestamptz + interval '15 minutes') AT TIME ZONE 'UTC')::date
+				FOR UPDATE SKIP LOCKED
+			) AS a WHERE c.id NOT IN (` + SuspendedClients + `))
+		RETURNING *
+	)
+	INSERT INTO active_user_days AS d (client_id, day, active_users_max, active_users_last)
+	SELECT client_id, (?0::timestamptz AT TIME ZONE 'UTC')::date, max(active_users_max), (array_agg(active_users_last ORDER BY day DESC))[1]
+	FROM ahead GROUP BY client_id ORDER BY client_id
+	ON CONFLICT (client_id, day) DO UPDATE SET
+		active_users_max = greatest(d.active_users_max, excluded.active_users_max), active_users_last = excluded.active_users_last`,
 }
 
 // mailPauses are the longest pauses of an unleased email in seconds, by its number of failed attempts: before the first

@@ -312,8 +312,8 @@ func (c *Change) renew(ctx context.Context, keys []domain.UserKey, day domain.Da
 // dropBatch is the number of old rows that one transaction deletes.
 const dropBatch = 10_000
 
-// shownFor is how long rows are kept that nothing shows any more, and the risk history, whose days are billed.
-const shownFor = 400 * 24 * time.Hour
+// shownFor is how long rows are kept that nothing shows any more, the risk history, and the days that are billed.
+const shownFor = domain.UsageDays * 24 * time.Hour
 
 // retention is a table whose rows are deleted in time.
 type retention struct {
@@ -334,6 +334,9 @@ var retained = []retention{
 	olderThan("sync_runs", "queued_at", domain.SyncRunLife),
 	olderThan("webhook_deliveries", "created_at", domain.DeliveryLife),
 	{"risk_history", shownFor, ofEach("clients", "SELECT ctid FROM risk_history WHERE client_id = e.id AND day < ?0::date ORDER BY day")},
+	// The last row before that time stays: its value is that of the days until the next row.
+	{"active_user_days", shownFor, ofEach("clients", `SELECT ctid FROM active_user_days WHERE client_id = e.id
+		AND day < (SELECT max(day) FROM active_user_days WHERE client_id = e.id AND day <= ?0::date) ORDER BY day`)},
 	// Those that failed are shown to operators. The others only keep an email from being requested twice, which nothing
 	// does later than domain.MailCauseLife.
 	{"mail_requests", shownFor, ofEach("clients", `SELECT ctid FROM mail_requests WHERE client_id = e.id AND id < ?2

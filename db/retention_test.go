@@ -29,6 +29,8 @@ func TestRetention(t *testing.T) {
 		w.Exec(strings.NewReplacer("{ages}", ages, "{at}", at, "{id}", agedID).Replace(statement), args...)
 	}
 	insert(`INSERT INTO risk_history (client_id, day, average_score) SELECT $1, ({at})::date, 700 FROM {ages}`, client, noon)
+	w.Exec("DELETE FROM active_user_days")
+	insert(`INSERT INTO active_user_days (client_id, day, active_users_max, active_users_last) SELECT $1, ({at})::date, age, age FROM {ages}`, client, noon)
 	insert(`INSERT INTO mail_requests (client_id, id, type, user_id, created_at, sent_at)
 		SELECT $1, {id}, 'welcome', $3, {at}, {at} FROM {ages}`, client, noon, user)
 	insert(`INSERT INTO mail_requests (client_id, id, type, user_id, created_at, failed_at, failure)
@@ -50,7 +52,8 @@ func TestRetention(t *testing.T) {
 
 	w.Must(w.DropOld(t.Context()))
 	for query, want := range map[string]int{
-		"risk_history": 2,
+		"risk_history":     2,
+		"active_user_days": 2,
 		"mail_requests WHERE type = 'welcome' AND sent_at IS NOT NULL":                   2,
 		"mail_requests WHERE type = 'welcome' AND failed_at IS NOT NULL":                 4, // operators see them
 		"mail_requests WHERE type = 'welcome' AND sent_at IS NULL AND failed_at IS NULL": 4, // they wait
@@ -66,8 +69,10 @@ func TestRetention(t *testing.T) {
 	}
 	w.Clock.Advance(1000 * day)
 	w.Must(w.DropOld(t.Context()))
-	if n := w.Number("SELECT count(*) FROM daily_refreshes"); n != 1 {
-		t.Errorf("%d daily refreshes are left, want the newest", n)
+	for _, table := range []string{"daily_refreshes", "active_user_days"} {
+		if n := w.Number("SELECT count(*) FROM " + table); n != 1 {
+			t.Errorf("%s: %d rows are left, want the newest", table, n)
+		}
 	}
 }
 

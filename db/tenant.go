@@ -33,8 +33,14 @@ func (u *User) DB() *DB { return u.db }
 // WithinReach returns the condition that a client, alias c, is within the caller's reach: it belongs to the key's
 // partner, is not archived and, unless the key has access to all clients, is listed for the key.
 func WithinReach(ctx context.Context) pg.Query {
+	return pg.SQL("c.archived_at IS NULL AND ?", withinReachOrArchived(ctx))
+}
+
+// withinReachOrArchived returns the condition that a client, alias c, is within the caller's reach or would be if it
+// were not archived.
+func withinReachOrArchived(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
-	const ofPartner = "c.partner_id = ? AND c.archived_at IS NULL"
+	const ofPartner = "c.partner_id = ?"
 	if caller.AllClients {
 		return pg.SQL(ofPartner, caller.Partner)
 	}

@@ -128,7 +128,6 @@ func TestUsageOfOthers(t *testing.T) {
 	}
 	envelope(t, "no scope", s.Get("/v1/usage", writer), 403, domain.Forbidden, "this key lacks the scope read")
 	s.Get("/v1/clients", writer).Want(403) // which is a call that failed
-	s.Get("/v2/usage", tenant.Key).Want(404)
 }
 
 // TestCounted: every operation of version 1 is counted, whatever it answers, and what

@@ -132,6 +132,8 @@ func filterTexts(t interface{ Fatalf(string, ...any) }, p op.Param) []string {
 		return []string{"sent,opened"}
 	case reflect.TypeFor[domain.Time]():
 		return []string{"2026-01-31T08:00:00.123456Z", "2026-01-31T08:00:00Z"}
+	case reflect.TypeFor[domain.Date]():
+		return []string{"2026-01-31"}
 	case reflect.TypeFor[bool](), reflect.TypeFor[api.Follow]():
 		return []string{"true", "false"}
 	case reflect.TypeFor[string]():

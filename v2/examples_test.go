@@ -128,6 +128,7 @@ func (d demo) reads() []v2test.Call {
 	return []v2test.Call{
 		{ID: "partner.get"},
 		{ID: "key.get"},
+		{ID: "usage.list", Query: "limit=2&start_on=2026-05-01&end_on=2026-05-31"},
 		{ID: "clients.list", Query: "limit=2&sort=-risk_score"},
 		{ID: "clients.get", Path: d.of()},
 		{ID: "admins.list", Path: d.of(), Query: "limit=2"},

@@ -11,7 +11,7 @@ import (
 
 // pagedTables are the lists that page, each of rows of a few sort keys only.
 var pagedTables = map[string]func(*pagedTable){
-	"clients": pagedClients, "users": pagedUsers, "users by email": pagedUsersByEmail, "admins": pagedAdmins,
+	"clients": pagedClients, "usage": pagedUsage, "users": pagedUsers, "users by email": pagedUsersByEmail, "admins": pagedAdmins,
 	"collections": pagedCollections, "members": pagedMembers, "policies": pagedPolicies, "policy users": pagedPolicyUsers,
 	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining,
 	"client training": pagedClientTraining, "phishing results": pagedResults, "emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses,
@@ -59,6 +59,23 @@ func pagedClients(p *pagedTable) {
 	p.addSubset("", clients, holds)
 	p.addSubset(given, clients, func(r pagedRow) bool { return named[r.id] && holds(r) })
 	p.sorted(domain.ClientSort("").Values())
+}
+
+// pagedUsage: the rows are clients, each with one period in a list.
+func pagedUsage(p *pagedTable) {
+	p.of(api.ListUsage, nil, shownAs[domain.ClientKind], "client_id")
+	p.h.AddClient(p.h.AddPartner("Other"), "Client of another partner")
+	p.fill((*pagedRecords).putClient)
+	today := "start_on=2026-06-15&end_on=2026-06-15"
+	p.add("", pagedAll)
+	p.add(today+"&interval=day", pagedAll)
+	one := p.rows[0].id
+	p.add("client_id="+one, func(r pagedRow) bool { return r.id == one })
+	clients, holds := p.reached()
+	p.addSubset(today, clients, holds)
+	for i := range p.lists {
+		p.lists[i].uncounted = true
+	}
 }
 
 // pagedUsers: another client has a user, too.

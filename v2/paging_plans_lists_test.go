@@ -278,3 +278,36 @@ func TestPagingPlansOfOverdue(t *testing.T) {
 		h.Exec("UPDATE users SET next_due_on = CASE WHEN next_due_on IS NULL THEN '2026-06-01'::date END WHERE client_id = $1", client)
 	}
 }
+
+// TestPagingPlansOfUsage holds that a page of usage reads the clients in their order, from the cursor's place on, and of
+// each only the rows of the page's periods.
+func TestPagingPlansOfUsage(t *testing.T) {
+	pages := newPlannedPages(t)
+	h, usage := pages.clients.h, *pages.clients
+	usage.op, usage.shown = api.ListUsage, []string{"client_id", "period_start_on"}
+	h.Exec("DELETE FROM active_user_days")
+	h.Exec(`INSERT INTO active_user_days (client_id, day, active_users_max, active_users_last)
+		SELECT id, $1::date - n, n, n FROM clients, generate_series(0, 390, 13) AS n`, v2test.Noon)
+	h.Exec("VACUUM ANALYZE active_user_days")
+	key := h.AddKey(usage.tenant, bothScopes, []domain.ClientID{pages.client})
+	for _, query := range []string{"", "interval=day&start_on=2026-01-01", "start_on=2025-06-01", "client_id=" + pages.client.String()} {
+		for _, l := range []pagedList{{key: usage.tenant.Key}, {key: key}} {
+			l.query, _ = url.ParseQuery(query)
+			few := l.key == key || l.query.Has("client_id") // of one client
+			first, page := pages.queries.plan(t, &usage, l, op.Paging{Rows: 100})
+			plans := []queryPlan{first}
+			if !few {
+				next, _ := pages.queries.plan(t, &usage, l, op.Paging{Rows: 100, Cursor: page.end})
+				plans = append(plans, next)
+			}
+			for n, plan := range plans {
+				clients, days := plan.scan("clients"), plan.scan("active_user_days")
+				ordered := clients.Index == "clients_by_creation" && !plan.has("Sort") && (n == 0 || strings.Contains(clients.Condition, "ROW(created_at, id)"))
+				if !few && (!ordered || len(page.Data) != 100) || plan.has("Seq Scan") || plan.has("Hash Join") ||
+					!strings.Contains(days.Index, "active_user_days_pkey") || !strings.Contains(days.Condition, "client_id = ") {
+					t.Errorf("%q, page %d: %d rows by\n%s", query, n+1, len(page.Data), plan)
+				}
+			}
+		}
+	}
+}

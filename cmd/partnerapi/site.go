@@ -21,7 +21,7 @@ import (
 // guides lists the guides in reading order. Those of extensions follow.
 var guides = []site.Group{
 	{Title: "Get started", Guides: []string{"start", "keys", "generate-client"}},
-	{Title: "Common tasks", Guides: []string{"onboard", "simulation", "allowlist", "risk-score", "report"}},
+	{Title: "Common tasks", Guides: []string{"onboard", "simulation", "allowlist", "risk-score", "report", "billing"}},
 	{Title: "Best practices", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
 	{Title: "Examples", Guides: []string{"examples", "nightly-sync", "click-tickets", "monthly-reports"}},
@@ -81,6 +81,7 @@ var searchWords = map[string]string{
 	"users.find":      "filter, search users by email",
 	"training.assign": "assign a course, enroll, enrol",
 	"admins.invite":   "add an admin",
+	"usage.list":      "billing, invoice, license count, seats, active users per month",
 }
 
 // mountPages adds the pages for people. They need no key and count against no budget.

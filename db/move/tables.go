@@ -41,6 +41,7 @@ var tables = slices.Concat([]table{
 	{name: "api_key_clients", rows: ofKeys, last: true},
 	{name: "client_risks", rows: ofClients},
 	{name: "risk_history", rows: ofClients},
+	{name: "active_user_days", rows: ofClients},
 	{name: "mail_switches", rows: ofClients},
 	{name: "program_courses", rows: ofClients},
 	{name: "brands", rows: "(" + ofPartner + " OR " + ofClients + ")"},

@@ -99,17 +99,22 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 	if err != nil {
 		return domain.Slice[Row]{}, err
 	}
-	s := domain.Slice[Row]{Rows: rows}
+	return SliceOf(rows, w, k.Position), nil
+}
+
+// SliceOf returns the page of a window, whose rows were read with one row more, if that exists. position returns the
+// position of a row.
+func SliceOf[Row any](rows []Row, w domain.Window, position func(*Row) domain.Position) domain.Slice[Row] {
+	s := domain.Slice[Row]{Rows: rows, Horizon: w.Horizon}
 	if len(rows) > w.Limit {
 		s.Rows, s.More = rows[:w.Limit], true
 	}
 	if n := len(s.Rows); n > 0 {
-		end := k.Position(&s.Rows[n-1])
+		end := position(&s.Rows[n-1])
 		end.Horizon = w.Horizon
 		s.End = &end
 	}
-	s.Horizon = w.Horizon
-	return s, nil
+	return s
 }
 
 // CountedPage is Page, and sets Total if the window has Total set. The total follows from the page if it is the last

@@ -132,7 +132,7 @@ func inSavepoint(ctx context.Context, trial bool) (inner context.Context, keep f
 
 // takeStamp acquires a mark, bounds the transaction by ?limit milliseconds, and then reads the clock, which is ?given
 // or the server's. newest is the newest stamp in the database, unless the clock is past ?known. A parameter keeps a
-// shorter limit. transaction_timeout exists since PostgreSQL 17.
+// shorter limit. transaction_timeout exists since PostgreSQL 17. Triggers read the clock in the setting partnerapi.clock.
 const takeStamp = `
 	WITH mark AS MATERIALIZED (
 		SELECT pg_advisory_xact_lock_shared(?class::integer, (
@@ -144,8 +144,10 @@ const takeStamp = `
 			OR nullif(current_setting(name, true), '0')::interval > ?limit::integer * interval '1 millisecond'
 	), moment AS MATERIALIZED (
 		SELECT coalesce(?given::timestamptz, clock_timestamp()) AS at, n FROM mark CROSS JOIN bounds
+	), shown AS MATERIALIZED (
+		SELECT at, set_config('partnerapi.clock', at::text, true) FROM moment
 	)
-	SELECT at, CASE WHEN (at < ?known::timestamptz) IS NOT FALSE THEN (?newest) END AS newest FROM moment`
+	SELECT at, CASE WHEN (at < ?known::timestamptz) IS NOT FALSE THEN (?newest) END AS newest FROM shown`
 
 // Stamp returns the time of the change in the transaction of ctx: of updated_at in all rows that it writes. It is taken
 // from the clock of Now when it is first requested, after the transaction has a mark, and is then the same until the

@@ -80,6 +80,7 @@ func (w *writer) completeClients(ctx context.Context, clients []*client) {
 		w.err = pg.UpdateRows(ctx, w.db, "sum up clients", flat(clients, func(c *client) []db.ClientRow { return just(c.ClientRow) }))
 	}
 	copyRows(ctx, w, clients, func(c *client) []dayScore { return c.history })
+	w.writeUsage(ctx, clients)
 	w.writeCollections(ctx, clients)
 	policies := flat(clients, func(c *client) []policy { return c.policies })
 	copyRows(ctx, w, policies, func(p policy) []policyRow { return just(p.policyRow) })
@@ -110,5 +111,20 @@ func (w *writer) writeCollections(ctx context.Context, clients []*client) {
 		if k.deleted {
 			w.exec(ctx, "delete a collection", "DELETE FROM collections WHERE client_id = ? AND id = ?", k.Client, k.ID)
 		}
+	}
+}
+
+// writeUsage writes the numbers of active users by day, as of the risk histories of clients, in place of the rows that
+// the trigger of their table has written.
+func (w *writer) writeUsage(ctx context.Context, clients []*client) {
+	for chunk := range slices.Chunk(clients, copyAtOnce) {
+		ids := pg.MapRows(chunk, func(c **client) [16]byte { return (*c).ID })
+		w.exec(ctx, "drop what was counted meanwhile", "DELETE FROM active_user_days WHERE client_id = ANY(?::uuid[])", ids)
+		w.exec(ctx, "seed active_user_days", `
+			INSERT INTO active_user_days (client_id, day, active_users_max, active_users_last)
+			SELECT client_id, day, active_users, active_users FROM (
+				SELECT client_id, day, active_users, lag(active_users) OVER (PARTITION BY client_id ORDER BY day) AS before
+				FROM risk_history WHERE client_id = ANY(?::uuid[])
+			) AS h WHERE active_users IS DISTINCT FROM before`, ids)
 	}
 }

@@ -56,6 +56,13 @@ func (b *bench) pages() []measure {
 		return measure{name: "a search that finds nothing: " + name,
 			run: func(ctx context.Context) figure { return b.page(ctx, 0, 20, always(b.get(path)), nil) }}
 	}
+	usage := func(periods, interval string) measure {
+		name := "v2 page of 100 items of usage, " + periods + " of each client / page of 100 clients"
+		return measure{name: name, bound: atMost(1.5), run: func(ctx context.Context) figure {
+			path := "/v2/usage?limit=100&start_on=" + domain.DateOf(time.Now()).AddDays(-29).String() + "&interval=" + interval
+			return b.versus(ctx, 300, always(b.get(path)), always(b.get("/v2/clients?limit=100")))
+		}}
+	}
 	name := fmt.Sprintf("v2 page of %d policies of %d users", policies, b.data.users)
 	return []measure{
 		{name: name, needs: b.data.policies,
@@ -74,6 +81,7 @@ func (b *bench) pages() []measure {
 			b.data.exec(ctx, "UPDATE clients SET external_id = 'bench' WHERE id = $1", client)
 			return b.versus(ctx, 1000, always(b.get("/v2/clients?external_id=bench")), always(b.get(pathOf(client, ""))))
 		}},
+		usage("a month", "month"), usage("30 days", "day"),
 		search("users of the largest client", pathOf(client, "/users?q=zzzzz")), search("clients", "/v2/clients?q=zzzzz"),
 	}
 }

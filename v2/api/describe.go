@@ -11,6 +11,7 @@ import (
 var Tags = []op.Tag{
 	{Name: "partner", Title: "Partner", Description: "The partner that your API key belongs to, and the admins who have access to all its clients."},
 	{Name: "key", Title: "Key", Description: "The API key that sends the request."},
+	{Name: "usage", Title: "Usage", Description: "Active users by client and month or day, to bill clients by."},
 	{Name: "clients", Title: "Clients", Description: "The client organizations that the partner manages, each with a summary of its users, risk, training and phishing."},
 	{Name: "admins", Title: "Admins", Description: "The admins of a client's dashboard, and invites for new ones."},
 	{Name: "users", Title: "Users", Description: "A client's users and the emails sent to them. Users are created manually, through the API or by a directory sync."},
@@ -33,6 +34,7 @@ var Tags = []op.Tag{
 var Objects = map[string]string{
 	"Partner":                "The partner that the API key belongs to, with the admins who have access to all its clients.",
 	"Key":                    "The API key that sent the request, without its secret.",
+	"Usage":                  "The number of a client's active users in a month, or on a day.",
 	"Client":                 "A client organization that the partner manages, with a summary of its users, risk, training and phishing.",
 	"Admin":                  "A dashboard admin with access to one client or to all of the partner's clients.",
 	"AdminInvite":            "An invite that the service will email.",
