@@ -32,14 +32,29 @@ func (u *User) DB() *DB { return u.db }
 
 // WithinReach returns the condition that a client, alias c, is within the caller's reach: it belongs to the key's
 // partner, is not archived and, unless the key has access to all clients, is listed for the key.
-func WithinReach(ctx context.Context) pg.Query {
-	caller := domain.CallerFrom(ctx)
-	const ofPartner = "c.partner_id = ? AND c.archived_at IS NULL"
+func WithinReach(ctx context.Context) pg.Query { return withinReach(ctx, "c.archived_at IS NULL") }
+
+// evenArchived is the condition that a client, alias c, is within the caller's reach or was when it was archived.
+func evenArchived(ctx context.Context) pg.Query { return withinReach(ctx, "true") }
+
+// withinReach returns the condition that a client, alias c, matches a condition, belongs to the caller's partner and,
+// unless the caller's key has access to all clients, is listed for the key.
+func withinReach(ctx context.Context, condition string) pg.Query {
+	caller, ofPartner := domain.CallerFrom(ctx), "c.partner_id = ? AND "+condition
 	if caller.AllClients {
 		return pg.SQL(ofPartner, caller.Partner)
 	}
 	return pg.SQL(ofPartner+" AND EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = c.id)",
 		caller.Partner, caller.Key)
+}
+
+// CoveredKey returns the condition that the key whose id is in a column is limited to a list of clients, which is not
+// empty, and that the key other lists all of these too.
+func CoveredKey(column string, other domain.KeyID) pg.Query {
+	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
+			WHERE o.id = `+column+` AND NOT o.all_clients)
+		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT EXISTS (
+			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, other)
 }
 
 // Tenant returns a client. It returns NotFound if the client is not within the caller's reach. The text of the query is

@@ -57,6 +57,7 @@ func (a *API) bind(s *op.Set) {
 	op.Bind(s, api.InviteAdmin, a.inviteAdmin)
 	op.Bind(s, api.GetPartner, a.getPartner)
 	op.Bind(s, api.GetKey, a.getKey)
+	op.BindList(s, api.ListAuditLog, a.listAuditLog, auditEntryOf)
 
 	op.BindList(s, api.ListUsers, a.listUsers, userOf)
 	op.BindList(s, api.FindUsers, a.findUsers, userOf)

@@ -11,6 +11,7 @@ import (
 var Tags = []op.Tag{
 	{Name: "partner", Title: "Partner", Description: "The partner that your API key belongs to, and the admins who have access to all its clients."},
 	{Name: "key", Title: "Key", Description: "The API key that sends the request."},
+	{Name: "audit", Title: "Audit log", Description: "Who changed what: writes through the API, and commands of the service's operator. Entries are kept for 400 days."},
 	{Name: "clients", Title: "Clients", Description: "The client organizations that the partner manages, each with a summary of its users, risk, training and phishing."},
 	{Name: "admins", Title: "Admins", Description: "The admins of a client's dashboard, and invites for new ones."},
 	{Name: "users", Title: "Users", Description: "A client's users, whether created manually, by the API or by a directory sync, and the emails sent to them."},
@@ -33,6 +34,7 @@ var Tags = []op.Tag{
 var Objects = map[string]string{
 	"Partner":                "The partner that the API key belongs to, with the admins who have access to all its clients.",
 	"Key":                    "The API key of the request, without its secret.",
+	"AuditEntry":             "A successful change, with its actor and object, without values.",
 	"Client":                 "A client organization that the partner manages, with a summary of its users, risk, training and phishing.",
 	"Admin":                  "An admin of the dashboard, for one client or for all clients of the partner.",
 	"AdminInvite":            "An invite that the service will email.",

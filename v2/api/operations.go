@@ -9,7 +9,7 @@ var Interface = op.Interface{Operations: Operations, Tags: Tags, Objects: Object
 var Operations = []op.Declaration{
 	ListClients, GetClient, CreateClient, UpdateClient,
 	ListClientAdmins, InviteAdmin,
-	GetPartner, GetKey,
+	GetPartner, GetKey, ListAuditLog,
 	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser,
 	GetClientRisk, GetUserRisk,
 	ListCollections, GetCollection, CreateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
