@@ -70,6 +70,7 @@ func (a *API) bind(s *op.Set) {
 	op.BindList(s, api.ListCollections, a.listCollections, collectionOf)
 	op.Bind(s, api.GetCollection, a.getCollection)
 	op.Bind(s, api.CreateCollection, a.createCollection)
+	op.Bind(s, api.UpdateCollection, a.updateCollection)
 	op.Bind(s, api.DeleteCollection, a.deleteCollection)
 	op.BindList(s, api.ListMembers, a.listMembers, memberOf)
 	op.Bind(s, api.AddMembers, a.addMembers)

@@ -196,6 +196,7 @@ func (d demo) writes() []v2test.Call {
 		{ID: "training.assign", Path: d.of(), Body: `{"course_id": "` + d.course + `", ` +
 			`"audience": {"type": "collection", "collection_id": "` + d.collections[len(d.collections)-2] + `"}, "due_on": "2026-07-31", "notify": false}`},
 		{ID: "collections.create", Path: d.of(), Body: `{"name": "Night shift", "description": "Everyone who works at night"}`},
+		{ID: "collections.update", Path: d.of("collection_id", d.collections[1]), Body: `{"name": "Front office", "description": null}`},
 		{ID: "collections.members.add", Path: d.of("collection_id", d.collections[1]), Body: `{"user_ids": ["` + strings.Join(d.users[:2], `", "`) + `"]}`},
 		{ID: "collections.members.remove", Path: d.of("collection_id", d.collections[1], "user_id", d.users[0])},
 		{ID: "collections.delete", Path: d.of("collection_id", d.collections[len(d.collections)-1])},

@@ -12,7 +12,7 @@ var Operations = []op.Declaration{
 	GetPartner, GetKey, ListAuditLog,
 	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser,
 	GetClientRisk, GetUserRisk,
-	ListCollections, GetCollection, CreateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
+	ListCollections, GetCollection, CreateCollection, UpdateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
 	ListPolicies, ListPolicyUsers, RemindPolicy,
 	GetDarkWeb, ListExposures, ListDarkWebUsers, ResolveExposure,
 	ListTraining, ListClientTraining, ListCourses, AssignTraining, RemindTraining,
