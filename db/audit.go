@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,10 +27,13 @@ func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 // partner of an entry's key or client is frozen.
 func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	return d.Stamped(ctx, func(ctx context.Context, at time.Time) error {
+		entries, err := d.withPartners(ctx, entries)
+		if err != nil {
+			return err
+		}
 		frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
 			? RETURNING EXISTS (
-				SELECT 1 FROM moves AS m WHERE `+frozenMove+` AND m.partner_id IN (audit_entries.partner_id, (
-					SELECT c.partner_id FROM clients AS c WHERE c.id = audit_entries.client_id)))`, auditSQL(at, entries...))))
+				SELECT 1 FROM moves AS m WHERE `+frozenMove+` AND m.partner_id = audit_entries.partner_id)`, auditSQL(at, entries...))))
 		if err == nil && slices.Contains(frozen, true) {
 			err = errMoving()
 		}
@@ -49,16 +53,87 @@ func (d *DB) AuditOfAny(ctx context.Context, e domain.AuditEntry) error {
 	})
 }
 
+// withPartners returns entries in which those that name a client and no partner, as of a command, have the client's.
+func (d *DB) withPartners(ctx context.Context, entries []domain.AuditEntry) ([]domain.AuditEntry, error) {
+	var clients []domain.ClientID
+	for _, e := range entries {
+		if e.Partner.IsZero() && !e.Client.IsZero() {
+			clients = append(clients, e.Client)
+		}
+	}
+	if len(clients) == 0 {
+		return entries, nil
+	}
+	type owned struct {
+		ID        domain.ClientID
+		PartnerID domain.PartnerID
+	}
+	rows, err := pg.All[owned](ctx, d, "find the partners of clients", pg.SQL(
+		"SELECT c.id, c.partner_id FROM clients AS c WHERE c.id = ANY(?::uuid[])", pg.IDs(clients)))
+	partners := pg.Index(rows, func(o *owned) (domain.ClientID, domain.PartnerID) { return o.ID, o.PartnerID })
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if entries[i].Partner.IsZero() {
+			entries[i].Partner = partners[entries[i].Client]
+		}
+	}
+	return entries, err
+}
+
 // auditSQL returns the INSERT of entries. A zero At becomes the time now.
 func auditSQL(now time.Time, entries ...domain.AuditEntry) pg.Query {
 	rows := pg.MapRows(entries, func(e *domain.AuditEntry) auditRow {
 		row := auditRow{AuditEntry: *e}
+		row.ID = NewID[domain.AuditKind]()
 		if row.At.IsZero() {
 			row.At = now
 		}
 		return row
 	})
 	return pg.Insert(rows...)
+}
+
+// settledEntries is the number of entries that SettleAudit changes per transaction.
+const settledEntries = 2000
+
+// successors are the operations that entries name in place of others. Release 1.0 wrote the others.
+var successors = map[string]string{
+	"v1.send": "phishing.send",           // v1-line
+	"v1.move": "collections.members.add", // v1-line
+}
+
+// SettleAudit completes the entries that release 1.0 wrote, a batch per transaction: each gets an entry_id, an entry that
+// names a client and no partner the client's partner, and one of an operation of successors the other operation.
+func (d *DB) SettleAudit(ctx context.Context) error {
+	before, after := slices.Collect(maps.Keys(successors)), []string{}
+	for _, operation := range before {
+		after = append(after, successors[operation])
+	}
+	for last := new(int64); last != nil; {
+		var next *int64
+		err := d.RetryChange(ctx, func(ctx context.Context, c *Change) (err error) {
+			next, err = pg.One[*int64](ctx, c, "complete audit entries", pg.SQL(`
+				WITH batch AS (
+					SELECT e.id FROM audit_entries AS e WHERE e.id > ?last ORDER BY e.id LIMIT ?n FOR NO KEY UPDATE
+				), settled AS (
+					UPDATE audit_entries AS e SET entry_id = coalesce(e.entry_id, uuid_v7(e.at)),
+						partner_id = coalesce((SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND e.partner_id = ?none),
+							e.partner_id),
+						operation = coalesce((SELECT o.after FROM unnest(?before::text[], ?after::text[]) AS o (before, after)
+							WHERE o.before = e.operation), e.operation)
+					FROM batch AS b WHERE e.id = b.id AND (e.entry_id IS NULL OR e.operation = ANY(?before::text[]))
+				)
+				SELECT max(id) FROM batch`, pg.Named{
+				"last": *last, "n": settledEntries, "none": domain.PartnerID{}, "before": before, "after": after,
+			}))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		last = next
+	}
+	return nil
 }
 
 // WithEntry returns a context for work of several changes that is to have one entry in the audit trail: the first
@@ -96,8 +171,8 @@ func (p *pendingEntry) change(ctx context.Context, d *DB, fn func(context.Contex
 	return err
 }
 
-// auditRow is a row of audit_entries. The columns of the system users, the object and the fields are NULL in entries of
-// earlier releases.
+// auditRow is a row of audit_entries. Its primary key, a number that another cell would assign again, is not read: ID is
+// in the column entry_id.
 type auditRow struct {
 	bun.BaseModel `bun:"table:audit_entries,alias:e"`
 	domain.AuditEntry

@@ -6,10 +6,12 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"partnerapi/db"
+	"partnerapi/db/pg"
 	"partnerapi/domain"
 )
 
@@ -17,7 +19,10 @@ import (
 func (w *world) trail(f domain.AuditFilter) (all []domain.AuditEntry) {
 	w.T.Helper()
 	w.Must(w.EachAuditEntry(w.T.Context(), f, func(e domain.AuditEntry) error {
-		e.At = e.At.UTC()
+		if e.At = e.At.UTC(); e.ID.IsZero() {
+			w.T.Errorf("%+v has no ID", e)
+		}
+		e.ID = domain.AuditID{}
 		all = append(all, e)
 		return nil
 	}))
@@ -82,6 +87,66 @@ func TestAuditIsKept400Days(t *testing.T) {
 	w.refresh(true)
 	if left := w.trail(domain.AuditFilter{}); len(left) != 2 || !left[1].At.Equal(noon) {
 		t.Errorf("%d entries are left: %+v", len(left), left)
+	}
+}
+
+// TestAuditOfClients verifies that an entry that names a client and no partner has the client's partner, also one that
+// release 1.0 writes.
+func TestAuditOfClients(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := domain.AuditEntry{Prefix: domain.CommandActor, Operation: "mail disable", Client: w.AddClient()}
+	w.Must(w.AuditAll(t.Context(), []domain.AuditEntry{e, {Prefix: domain.CommandActor, Operation: "seed"}}))
+	w.Exec(entryOf10, noon, domain.PartnerID{}, e.Client, "mail enable")
+	for _, got := range w.trail(domain.AuditFilter{}) {
+		if got.Partner.IsZero() == (got.Operation != "seed") {
+			t.Errorf("%s is of the partner %s", got.Operation, got.Partner)
+		}
+	}
+}
+
+// entryOf10 inserts an entry as release 1.0 does.
+const entryOf10 = `INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id, client_id)
+	VALUES ($1, $2, '00000000-0000-0000-0000-000000000000', 'command', $4, '', '', '', $3)`
+
+// TestSettleAudit verifies that the entries of release 1.0 get an ID, the partner of their client and the operation that
+// the service names, and that nothing else changes, however often it runs.
+func TestSettleAudit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client := w.AddClient()
+	for _, operation := range []string{"mail enable", "users.update", "v1.send"} {
+		w.Exec(entryOf10, noon, domain.PartnerID{}, client, operation)
+	}
+	w.Exec(entryOf10, noon, w.Partner, domain.ClientID{15: 1}, "v1.move")
+	w.Exec("UPDATE audit_entries SET partner_id = $1, entry_id = NULL WHERE operation <> 'v1.move'", domain.PartnerID{})
+	w.Exec(`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id)
+		SELECT $1, $2, $2, '', 'many', '', '', '' FROM generate_series(1, 5000)`, noon, domain.PartnerID{})
+	w.Exec("UPDATE audit_entries SET entry_id = NULL WHERE operation = 'many'")
+	settled := func() []string {
+		t.Helper()
+		w.Must(w.SettleAudit(t.Context()))
+		lines, err := pg.All[string](t.Context(), w.DB, "read entries", pg.SQL(`
+			SELECT DISTINCT concat_ws(' ', operation, partner_id, CASE WHEN operation <> 'many' THEN entry_id END) AS line
+			FROM audit_entries WHERE entry_id IS NOT NULL ORDER BY 1`))
+		w.Must(err)
+		return lines
+	}
+	got := settled()
+	if again := settled(); !slices.Equal(got, again) {
+		t.Errorf("again, the entries are %q, after %q", again, got)
+	}
+	for i, operation := range []string{"collections.members.add", "mail enable", "many", "phishing.send", "users.update"} {
+		of := w.Partner
+		if operation == "many" {
+			of = domain.PartnerID{}
+		}
+		if len(got) != 5 || !strings.HasPrefix(got[i], operation+" "+of.UUID()) {
+			t.Errorf("the entries are %q", got)
+		}
+	}
+	if n := w.Number("SELECT count(*) FROM audit_entries WHERE entry_id IS NULL"); n != 0 {
+		t.Errorf("%d entries have no ID", n)
 	}
 }
 

@@ -87,6 +87,30 @@ func collectionInsert(client domain.ClientID, k domain.Collection) pg.Query {
 	return pg.Insert(CollectionRow{Collection: k, NameKey: domain.SortKey(k.Name)})
 }
 
+// LockMembers locks the members of a collection, and the client's audiences, so that no member is added or removed
+// until the change ends. It returns the members.
+func (t *Tenant) LockMembers(ctx context.Context, c *Change, id domain.CollectionID) ([]domain.UserID, error) {
+	if err := c.LockAudiences(ctx, t.ID); err != nil {
+		return nil, err
+	}
+	return t.LockAudience(ctx, c, domain.Audience{Type: domain.OfCollection, Collection: id})
+}
+
+// TouchUsers registers that the records of locked users of the client changed.
+func (t *Tenant) TouchUsers(c *Change, users []domain.UserID) { c.TouchUsers(t.keysOf(users)...) }
+
+// UpdateCollection stores the name and the description of a locked collection, and sets its UpdatedAt. It returns
+// Conflict if the client has another collection of that name. An unchanged name keeps its key, as in Tenant.Update.
+func (t *Tenant) UpdateCollection(ctx context.Context, c *Change, k *domain.Collection) (err error) {
+	k.UpdatedAt, err = pg.One[time.Time](ctx, c, "update a collection", pg.SQL(`
+		UPDATE collections SET name = ?name, name_key = CASE WHEN name = ?name THEN name_key ELSE ?nameKey END, description = ?description,
+			updated_at = greatest(updated_at, ?now)
+		WHERE client_id = ?client AND id = ?id RETURNING updated_at`, pg.Named{
+		"client": t.ID, "id": k.ID, "name": k.Name, "nameKey": domain.SortKey(k.Name), "description": k.Description, "now": c.At,
+	}))
+	return err
+}
+
 // DeleteCollection deletes a collection and, by cascade, its memberships, and withdraws the courses of frameworks that
 // were assigned to it (decisions 7.7). It returns NotFound if the client has no such collection.
 func (t *Tenant) DeleteCollection(ctx context.Context, c *Change, id domain.CollectionID) error {

@@ -48,6 +48,15 @@ func withinReachOrArchived(ctx context.Context) pg.Query {
 		caller.Partner, caller.Key)
 }
 
+// CoveredKey returns the condition that the key whose id is in a column is limited to a list of clients, which is not
+// empty, and that the key other lists all of these too.
+func CoveredKey(column string, other domain.KeyID) pg.Query {
+	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
+			WHERE o.id = `+column+` AND NOT o.all_clients)
+		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT EXISTS (
+			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, other)
+}
+
 // Tenant returns a client. It returns NotFound if the client is not within the caller's reach. The text of the query is
 // built only once for each kind of caller.
 func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {

@@ -42,6 +42,7 @@ type (
 	ExposureKind            struct{}
 	TrainingKind            struct{}
 	BrandKind               struct{}
+	AuditKind               struct{}
 )
 
 // The prefixes that callers see are in decisions 1.2. Those of partners, keys, invites, messages, sync runs,
@@ -71,6 +72,7 @@ func (DeliveryKind) words() kindWords      { return kindWords{prefix: "dlv", nou
 func (ExposureKind) words() kindWords      { return kindWords{prefix: "exp", noun: "exposure"} }
 func (TrainingKind) words() kindWords      { return kindWords{prefix: "trn", noun: "training assignment"} }
 func (BrandKind) words() kindWords         { return kindWords{prefix: "brd", noun: "brand"} }
+func (AuditKind) words() kindWords         { return kindWords{prefix: "aud", noun: "audit entry"} }
 
 // ID is the id of an object of kind K. It is a UUID, of version 7 for objects that this service created. Its text form,
 // which callers treat as opaque, is the kind's prefix, an underscore, and the UUID in 26 digits of lower-case Crockford
@@ -102,6 +104,7 @@ type (
 	ExposureID            = ID[ExposureKind]
 	TrainingID            = ID[TrainingKind]
 	BrandID               = ID[BrandKind]
+	AuditID               = ID[AuditKind]
 )
 
 // crockford encodes ids. An id has its spare bits in the first digit, but base32 has them in the last one. So an id is

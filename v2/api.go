@@ -58,6 +58,7 @@ func (a *API) bind(s *op.Set) {
 	op.Bind(s, api.GetPartner, a.getPartner)
 	op.Bind(s, api.GetKey, a.getKey)
 	op.BindList(s, api.ListUsage, a.listUsage, usageOf)
+	op.BindList(s, api.ListAuditLog, a.listAuditLog, auditEntryOf)
 
 	op.BindList(s, api.ListUsers, a.listUsers, userOf)
 	op.BindList(s, api.FindUsers, a.findUsers, userOf)
@@ -70,6 +71,7 @@ func (a *API) bind(s *op.Set) {
 	op.BindList(s, api.ListCollections, a.listCollections, collectionOf)
 	op.Bind(s, api.GetCollection, a.getCollection)
 	op.Bind(s, api.CreateCollection, a.createCollection)
+	op.Bind(s, api.UpdateCollection, a.updateCollection)
 	op.Bind(s, api.DeleteCollection, a.deleteCollection)
 	op.BindList(s, api.ListMembers, a.listMembers, memberOf)
 	op.Bind(s, api.AddMembers, a.addMembers)

@@ -13,7 +13,7 @@ import (
 // trail name.
 var auditedKinds = map[string]string{
 	"admins.invite": "invite", "clients.create": "client", "clients.update": "client",
-	"collections.create": "collection", "collections.delete": "collection",
+	"collections.create": "collection", "collections.update": "collection", "collections.delete": "collection",
 	"collections.members.add": "collection", "collections.members.remove": "collection",
 	"exposures.resolve": "breach", "frameworks.assign": "framework assignment", "frameworks.remove": "framework assignment",
 	"phishing.send": "client", "phishing.sends.cancel": "phishing result", "phishing.sends.cancel_many": "client", "policies.remind": "policy", "reports.create": "report", "sync.runs.create": "sync run",

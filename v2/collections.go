@@ -60,6 +60,32 @@ func (a *API) createCollection(ctx context.Context, req *api.CreateCollectionInp
 	return new(collectionOf(k)), err
 }
 
+// updateCollection locks the members only if a name is given: their records show the name, so their change times move
+// with it.
+func (a *API) updateCollection(ctx context.Context, req *api.UpdateCollectionInput) (*api.Collection, error) {
+	var k domain.Collection
+	err := a.changeTenant(ctx, req.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) (err error) {
+		var members []domain.UserID
+		if req.Body.Name.Given {
+			if members, err = t.LockMembers(ctx, c, req.Path.CollectionID); err != nil {
+				return err
+			}
+		}
+		if k, err = t.LockCollection(ctx, c, req.Path.CollectionID); err != nil {
+			return err
+		}
+		renamed := domain.Apply(req.Body.Name, &k.Name)
+		if described := domain.ApplyNullable(req.Body.Description, &k.Description); !renamed && !described {
+			return nil
+		}
+		if renamed {
+			t.TouchUsers(c, members)
+		}
+		return t.UpdateCollection(ctx, c, &k)
+	})
+	return new(collectionOf(k)), err
+}
+
 func (a *API) deleteCollection(ctx context.Context, in *api.DeleteCollectionInput) (*op.NoContent, error) {
 	err := a.changeTenant(ctx, in.Path.ClientID, func(ctx context.Context, c *db.Change, t *db.Tenant) error {
 		return t.DeleteCollection(ctx, c, in.Path.CollectionID)

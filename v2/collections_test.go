@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"partnerapi/domain"
+	"partnerapi/v2/v2test"
 )
 
 // TestCollectionLife: a collection takes members once, however often it is asked to, and
@@ -69,3 +70,56 @@ func TestCollectionLife(t *testing.T) {
 	}
 	s.Do("POST", path, s.tenant.Key, `{"name":"sales"}`).Want(http.StatusCreated)
 }
+
+// TestUpdateCollection verifies that a collection takes a new name and description, that the records of its members move
+// with its name only, that a change to the same values changes nothing, and that members and assignments stay.
+func TestUpdateCollection(t *testing.T) {
+	t.Parallel()
+	s := newStaff(t, 3)
+	path := "/v2/clients/" + s.client.ID.String() + "/collections"
+	one := path + "/" + s.AddCollection(s.client.ID, "Sales").String()
+	s.AddCollection(s.client.ID, "Support")
+	s.Do("POST", one+"/members", s.tenant.Key, map[string]any{"user_ids": []string{s.users[0].ID.String(), s.users[1].ID.String()}}).Want(http.StatusOK)
+	updated := func(n int) any {
+		return s.Get("/v2/users/"+s.users[n].ID.String(), s.tenant.Key).Want(http.StatusOK).Field("updated_at")
+	}
+	member, other := updated(0), updated(2)
+	patch := func(body string) v2test.Response {
+		t.Helper()
+		s.Clock.Advance(time.Second)
+		return s.Do("PATCH", one, s.tenant.Key, body).Want(http.StatusOK)
+	}
+
+	described := patch(`{"description":"Those who sell"}`)
+	if described.Field("name") != "Sales" || described.Field("description") != "Those who sell" || described.Field("updated_at") != v2Time(s.Clock.Now()) ||
+		updated(0) != member {
+		t.Errorf("described: %s", described.Body)
+	}
+	for _, body := range []string{`{"description":"Those who sell"}`, `{"name":"Sales"}`, `{"name":" Sales ","description":"Those who sell"}`} {
+		if got := patch(body); got.Field("updated_at") != described.Field("updated_at") || updated(0) != member {
+			t.Errorf("%s changes %s", body, got.Body)
+		}
+	}
+	renamed := patch(`{"name":"sales","description":null}`) // its own name, in another spelling
+	if renamed.Field("name") != "sales" || renamed.Field("description") != nil || renamed.Field("member_count") != 2.0 ||
+		renamed.Field("updated_at") != v2Time(s.Clock.Now()) || renamed.Field("created_at") != described.Field("created_at") {
+		t.Errorf("renamed: %s", renamed.Body)
+	}
+	user := s.Get("/v2/users/"+s.users[0].ID.String(), s.tenant.Key)
+	if user.Field("updated_at") != v2Time(s.Clock.Now()) || user.Field("collections").([]any)[0].(map[string]any)["name"] != "sales" ||
+		updated(1) == member || updated(2) != other {
+		t.Errorf("a member: %s", user.Body)
+	}
+	if got := string(s.Get(one, s.tenant.Key).Body); got != string(renamed.Body) {
+		t.Errorf("the collection is %s, not %s", got, renamed.Body)
+	}
+	clash := s.Do("PATCH", one, s.tenant.Key, `{"name":"SUPPORT"}`).Want(http.StatusConflict)
+	if clash.Field("error.fields").([]any)[0].(map[string]any)["field"] != "name" {
+		t.Errorf("the name of another: %s", clash.Body)
+	}
+	checkInvalid(t, s.Do("PATCH", one, s.tenant.Key, `{"name":null}`), "name", "")
+	checkInvalid(t, s.Do("PATCH", one, s.tenant.Key, `{"name":" "}`), "name", "")
+}
+
+// v2Time is a time as v2 shows it.
+func v2Time(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }

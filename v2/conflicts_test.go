@@ -61,6 +61,10 @@ var conflicts = []conflict{
 		w.AddCollection(w.client.ID, "Taken")
 		return attempt{body: map[string]any{"name": "taken"}}
 	}},
+	{"collections.update", "a collection with this name already exists", []string{"name"}, func(w *world) attempt {
+		w.AddCollection(w.client.ID, "Taken by another")
+		return attempt{body: map[string]any{"name": "TAKEN by another"}}
+	}},
 	{"frameworks.assign", "this framework is already assigned to this audience", []string{"framework_id", "audience"}, func(w *world) attempt {
 		body := map[string]any{"framework_id": "hipaa", "audience": map[string]any{"type": "all"}}
 		o := w.operation("frameworks.assign")

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -109,9 +110,27 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 		}
 	}
 	d.paused = fmt.Sprint(e.Items("/v2/webhooks")[0]["id"])
+	recordEntries(t, h, e, d)
 	d.webhook = h.Do("POST", "/v2/webhooks", e.Key, `{"url": "https://hooks.example.com/training", "events": ["user.updated"], `+
 		`"client_ids": ["`+d.client+`"], "description": "Ticket for every change of a user"}`).Want(http.StatusCreated).Field("id").(string)
 	return d
+}
+
+// recordEntries adds entries to the audit log: of a request, and of a command.
+func recordEntries(t *testing.T, h *v2test.Harness, e *v2test.Examples, d demo) {
+	t.Helper()
+	caller := domain.CallerFrom(h.As(e.Key))
+	err := h.DB.AuditAll(t.Context(), []domain.AuditEntry{{
+		At: h.Clock.Now().Add(-time.Minute), Prefix: domain.CommandActor, SystemUser: "ops", Operation: "mail enable", Client: e.Client,
+		Object: domain.AuditObject{Kind: "client", ID: d.client}, Fields: []string{"monthly-report"},
+	}, {
+		Partner: caller.Partner, Key: caller.Key, Prefix: caller.Prefix, Address: netip.MustParseAddr("192.0.2.10"), Operation: "users.update",
+		Method: "PATCH", Path: "/v2/users/" + d.user, Client: e.Client, Object: domain.AuditObject{Kind: "user", ID: d.user},
+		Fields: []string{"job_title", "manager_email"}, RequestID: "9f8c2d1e-hr-import",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // of are the path's parameters: the client, and pairs of name and value.
@@ -129,6 +148,7 @@ func (d demo) reads() []v2test.Call {
 		{ID: "partner.get"},
 		{ID: "key.get"},
 		{ID: "usage.list", Query: "limit=2&start_on=2026-05-01&end_on=2026-05-31"},
+		{ID: "audit_log.list", Query: "limit=2&client_id=" + d.client},
 		{ID: "clients.list", Query: "limit=2&sort=-risk_score"},
 		{ID: "clients.get", Path: d.of()},
 		{ID: "admins.list", Path: d.of(), Query: "limit=2"},
@@ -177,6 +197,7 @@ func (d demo) writes() []v2test.Call {
 		{ID: "training.assign", Path: d.of(), Body: `{"course_id": "` + d.course + `", ` +
 			`"audience": {"type": "collection", "collection_id": "` + d.collections[len(d.collections)-2] + `"}, "due_on": "2026-07-31", "notify": false}`},
 		{ID: "collections.create", Path: d.of(), Body: `{"name": "Night shift", "description": "Everyone who works at night"}`},
+		{ID: "collections.update", Path: d.of("collection_id", d.collections[1]), Body: `{"name": "Front office", "description": null}`},
 		{ID: "collections.members.add", Path: d.of("collection_id", d.collections[1]), Body: `{"user_ids": ["` + strings.Join(d.users[:2], `", "`) + `"]}`},
 		{ID: "collections.members.remove", Path: d.of("collection_id", d.collections[1], "user_id", d.users[0])},
 		{ID: "collections.delete", Path: d.of("collection_id", d.collections[len(d.collections)-1])},

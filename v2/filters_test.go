@@ -40,7 +40,8 @@ func TestFilterMatrix(t *testing.T) {
 	result := h.Get(client+"/phishing/results?limit=1", e.Key).Want(200).Field("data").([]any)[0].(map[string]any)
 	m.own = d.of("ids", d.client, "collection_id", d.collections[1], "result_id", result["result_id"].(string), "user_id", result["user_id"].(string),
 		"course_id", d.course,
-		"external_id", h.Get(client, e.Key).Want(200).Field("external_id").(string))
+		"external_id", h.Get(client, e.Key).Want(200).Field("external_id").(string),
+		"key", domain.CallerFrom(h.As(e.Key)).Prefix, "operation", "users.update")
 	m.others = othersIDs(h)
 	demoLists(h, d)
 
@@ -68,6 +69,10 @@ func demoLists(h *v2test.Harness, d demo) {
 	h.Exec(`INSERT INTO sync_runs (client_id, id, status, trigger, queued_at, updated_at)
 		SELECT $1, gen_random_uuid(), 'completed', 'schedule', day, day FROM unnest($2::timestamptz[]) AS day`,
 		client, []time.Time{now, now.AddDate(0, 0, -30)})
+	h.Exec(`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id, client_id)
+		SELECT $2::timestamptz - n % 4 * interval '8 days', k.partner_id, k.id, k.prefix, (ARRAY['users.update', 'users.create'])[n % 2 + 1],
+			'', '', '', CASE WHEN n % 3 = 0 THEN $1::uuid END
+		FROM clients AS c JOIN api_keys AS k USING (partner_id), generate_series(1, 24) AS n WHERE c.id = $1`, client, now)
 	h.Exec(userEverywhere, now)
 	h.Exec("DELETE FROM events") // which hold a feed back that is read by time
 	h.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
@@ -175,6 +180,8 @@ func (m filterMatrix) texts(t *testing.T, o op.Operation, p op.Param) []string {
 			texts = append(texts, m.Clock.Now().AddDate(0, 0, n).Format(time.RFC3339))
 		}
 		return texts
+	case m.own[p.Name] != "":
+		return []string{m.own[p.Name], "x"}
 	case p.Name == "q":
 		return []string{"o", "an", "no such name"}
 	}

@@ -16,7 +16,7 @@ var pagedTables = map[string]func(*pagedTable){
 	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining,
 	"client training": pagedClientTraining, "phishing results": pagedResults, "emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses,
 	"templates": pagedTemplates, "sync runs": pagedSyncRuns, "frameworks": pagedFrameworks, "reports": pagedReports,
-	"webhooks": pagedWebhooks, "deliveries": pagedDeliveries,
+	"webhooks": pagedWebhooks, "deliveries": pagedDeliveries, "audit log": pagedAuditLog,
 }
 
 // archive drops the client that a row is.
@@ -187,3 +187,51 @@ func pagedDeliveries(p *pagedTable) {
 	p.add("", pagedAll)
 	p.addSubset("", []domain.ClientID{p.homes[0].client}, pagedAll)
 }
+
+// pagedAuditLog: two keys changed two clients of the partner, and what is of no client. A key of one client created none of
+// the entries. Another partner's entries are of the same moments.
+func pagedAuditLog(p *pagedTable) {
+	p.ofClient(api.ListAuditLog, shownAs[domain.AuditKind], "id")
+	p.h.Exec("CREATE UNIQUE INDEX ON audit_entries (entry_id)") // by which the test finds a row again
+	own, beside := p.homes[0].client, p.homes[1].client
+	p.homes, p.at = []pagedHome{p.homes[0], p.homes[2]}, nil
+	other := domain.CallerFrom(p.h.As(p.h.AddKey(p.tenant, bothScopes, nil)))
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		key, client := domain.CallerFrom(of.tenant.Ctx), any(of.client)
+		switch {
+		case of.client != own:
+		case r.score == 600: // which touching does not change
+			client = beside
+		case r.score == 650:
+			client = nil
+		}
+		if of.client == own && r.finance() {
+			key = other
+		}
+		of.list = append(of.list, pagedRecord{"audit_entries", "entry_id", columns{
+			"entry_id": of.id, "at": r.created, "partner_id": of.tenant.ID, "key_id": key.Key, "key_prefix": key.Prefix,
+			"operation": pagedOperations[r.kind], "method": "PATCH", "path": "/v2", "request_id": "r", "client_id": client,
+		}, false})
+	})
+
+	inOwn := func(r pagedRow) bool { return r.score > 650 }
+	key, operation := "key="+other.Prefix, "operation="+pagedOperations[2]
+	p.add("", pagedAll)
+	p.add("client_id="+own.String(), inOwn)
+	p.add("client_id="+beside.String(), func(r pagedRow) bool { return r.score == 600 })
+	p.add(key, pagedRow.finance)
+	p.add(operation, func(r pagedRow) bool { return r.kind == 2 })
+	p.add(sinceQuery, func(r pagedRow) bool { return fromSince(r.created) })
+	p.add(untilQuery, func(r pagedRow) bool { return beforeUntil(r.created) })
+	p.add("client_id="+own.String()+"&"+key+"&"+operation+"&"+sinceQuery+"&"+untilQuery, func(r pagedRow) bool {
+		return inOwn(r) && r.finance() && r.kind == 2 && pagedWithin(r.created)
+	})
+	clients := []domain.ClientID{own}
+	p.addSubset("", clients, inOwn)
+	p.addSubset("client_id="+beside.String(), clients, func(pagedRow) bool { return false })
+	p.addSubset(key+"&"+operation, clients, func(r pagedRow) bool { return inOwn(r) && r.finance() && r.kind == 2 })
+	p.sorted(domain.AuditSort("").Values())
+}
+
+// pagedOperations are those of entries by the kind of their rows.
+var pagedOperations = []string{"users.update", "users.create", "webhooks.test", "keys create"}

@@ -73,6 +73,9 @@ func crowdParts(w *world) {
 	w.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		SELECT $1, n, $2, gen_random_uuid(), 'user.updated', $3, `+plainEvent+` FROM generate_series(1001, 1600) AS n`,
 		w.tenant.ID, w.client.ID, now)
+	w.Exec(`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id, client_id)
+		SELECT $3, k.partner_id, k.id, k.prefix, 'users.update', 'PATCH', '/v2/users', 'r', $2 FROM api_keys AS k, generate_series(1, 600)
+		WHERE k.partner_id = $1`, w.tenant.ID, w.client.ID, now)
 	w.Exec(`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
 		SELECT partner_id, gen_random_uuid(), key_id, url, events, status, created_at, updated_at, secret
 		FROM webhooks, generate_series(1, 600) AS n WHERE id = $1`, w.parts.webhook)

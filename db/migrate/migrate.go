@@ -48,7 +48,7 @@ type chain struct {
 }
 
 // migrations is the chain of this version.
-var migrations = chain{sql: files(migrationFiles), inGo: []goStep{keyEmails}}
+var migrations = chain{sql: files(migrationFiles), inGo: []goStep{keyEmails, settleAudit}}
 
 // keyEmails computes the keys of the addresses that are not in plain ASCII, in batches. The indexes of the keys exist,
 // so that it finds keys that several rows of a client have: one claims the key, and the others share it.
@@ -58,6 +58,13 @@ var keyEmails = goStep{
 	}},
 	version: 5,
 	run:     func(ctx context.Context, d *db.DB) error { return d.KeyEmails(ctx) },
+}
+
+// settleAudit completes the entries of the audit trail of release 1.0, in batches.
+var settleAudit = goStep{
+	Step:    Step{Name: "00028_settle_audit.go", Locks: []Lock{{Table: "audit_entries", Mode: "ROW EXCLUSIVE"}}},
+	version: 28,
+	run:     func(ctx context.Context, d *db.DB) error { return d.SettleAudit(ctx) },
 }
 
 // files returns the folder migrations of a file system.

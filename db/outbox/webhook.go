@@ -34,16 +34,7 @@ func webhookReach(ctx context.Context) pg.Query {
 			SELECT 1 FROM unnest(w.client_ids) AS c (id)
 			WHERE NOT EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?key AND k.client_id = c.id))
 		ELSE ?coveredKey END)`,
-		pg.Named{"partner": caller.Partner, "key": caller.Key, "coveredKey": coveredKey("w.key_id", caller.Key)})
-}
-
-// coveredKey returns the condition that the key whose id is in a column is limited to a list of clients, which is not
-// empty, and that the key other lists all of these too.
-func coveredKey(column string, other domain.KeyID) pg.Query {
-	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
-			WHERE o.id = `+column+` AND NOT o.all_clients)
-		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT EXISTS (
-			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, other)
+		pg.Named{"partner": caller.Partner, "key": caller.Key, "coveredKey": db.CoveredKey("w.key_id", caller.Key)})
 }
 
 // Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.
@@ -108,7 +99,7 @@ func CoversKey(ctx context.Context, d *db.DB, key domain.KeyID) (bool, error) {
 		return true, nil
 	}
 	return pg.One[bool](ctx, d, "compare two keys", pg.SQL(
-		"SELECT ? FROM api_keys AS a WHERE a.id = ?", coveredKey("a.id", caller.Key), key))
+		"SELECT ? FROM api_keys AS a WHERE a.id = ?", db.CoveredKey("a.id", caller.Key), key))
 }
 
 // InsertWebhook inserts a subscription with its sealed secret. It returns Conflict if the partner has

@@ -38,12 +38,12 @@ func AllWebhooks(ctx context.Context, d *db.DB, partner domain.PartnerID) ([]Lis
 	return pg.All[ListedWebhook](ctx, d, "list webhooks", q)
 }
 
-// SetWebhookStatus sets the status of a subscription of any partner, by UpdateWebhook, and returns the status before.
+// SetWebhookStatus sets the status of a subscription of any partner, by UpdateWebhook, and returns the subscription before.
 // If the status does not change it does nothing. It returns NotFound if there is no such subscription, and Conflict if
 // its key has ended.
 func SetWebhookStatus(
 	ctx context.Context, d *db.DB, id domain.WebhookID, status domain.WebhookStatus,
-) (before domain.WebhookStatus, err error) {
+) (before domain.Webhook, err error) {
 	err = d.Change(ctx, func(ctx context.Context, c *db.Change) error {
 		c.WillLock(db.WebhookLocks)
 		h, err := readWebhook(ctx, c.DB, id, pg.From("webhooks AS w").ColumnExpr(selectWebhook).
@@ -51,14 +51,14 @@ func SetWebhookStatus(
 		if err != nil {
 			return err
 		}
-		before = h.Status
+		before = h.Webhook
 		end, err := h.KeyEnd(ctx)
 		switch {
 		case err != nil:
 			return err
 		case end != "":
 			return ErrKeyEnded(h.ID, end)
-		case before == status:
+		case before.Status == status:
 			return nil
 		}
 		after := h.Webhook

@@ -83,13 +83,13 @@ func Page[Row any](ctx context.Context, r Runner, k Keyset[Row], w domain.Window
 		// expects few rows. The outer query repeats the conditions because an id may be in other lists too: many users
 		// have the same course.
 		id := k.rowID()
-		ids := k.window(k.list().ColumnExpr(id), w)
+		ids := k.Window(k.list().ColumnExpr(id), w)
 		if w.Skip > 0 {
 			ids = SQL("? OFFSET ?", ids, w.Skip)
 		}
 		query = q.Where(id+" = ANY(ARRAY(?))", ids).OrderExpr(k.order())
 	} else {
-		query = k.window(q, w)
+		query = k.Window(q, w)
 	}
 	if k.OneIndex && w.Skip == 0 && !k.IDsFirst { // one plan is the best for all values
 		query = Prepared(query)
@@ -150,8 +150,8 @@ func (k Keyset[Row]) list() *bun.SelectQuery {
 	return q
 }
 
-// window limits a query to the rows after the window's position, in order, and to one row more than the window's limit.
-func (k Keyset[Row]) window(q *bun.SelectQuery, w domain.Window) Query {
+// Window limits a query to the rows after the window's position, in order, and to one row more than the window's limit.
+func (k Keyset[Row]) Window(q *bun.SelectQuery, w domain.Window) Query {
 	if w.After != nil {
 		operator := " > "
 		if k.Desc {

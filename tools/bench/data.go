@@ -144,6 +144,8 @@ const (
 	policies = 10
 	// published is the number of events that the seed's partner can read.
 	published = 200_000
+	// audited is the number of audit entries of the seed's partner.
+	audited = 1_000_000
 	// pageRows is the number of rows of v1's largest pages.
 	pageRows = 50
 
@@ -194,6 +196,18 @@ func (d *data) publishedEvents(ctx context.Context) {
 			JOIN (SELECT type, place - 1 AS place FROM unnest($3::text[]) WITH ORDINALITY AS t (type, place)) AS t
 				ON t.place = n % cardinality($3::text[])`,
 			d.partner, published, domain.EventType("").Values())
+	})
+}
+
+// auditEntries adds audit entries of all clients in turns, of one key.
+func (d *data) auditEntries(ctx context.Context) {
+	d.once(ctx, "audit entries", func(ctx context.Context) {
+		d.exec(ctx, `
+			INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, object_kind, fields, client_id, request_id)
+			SELECT now() - n * interval '30 seconds', $1, k.id, k.prefix, 'users.update', 'PATCH', '/v2/users', 'user', '{email}', c.id, n
+			FROM generate_series(1, $2::bigint) AS n CROSS JOIN (SELECT id, prefix FROM api_keys WHERE partner_id = $1 LIMIT 1) AS k
+			JOIN (SELECT id, row_number() OVER (ORDER BY id) - 1 AS place, count(*) OVER () AS of FROM clients
+				WHERE partner_id = $1) AS c ON c.place = n % c.of`, d.partner, audited)
 	})
 }
 

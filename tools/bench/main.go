@@ -88,7 +88,7 @@ type bench struct {
 func (b *bench) measures() []measure {
 	return slices.Concat(b.throughput(), b.imports(), b.pages(), b.training(), b.agents(),
 		b.v1(), // v1-line
-		b.writes(), b.work(), b.frameworks(), b.events(), b.whole(), []measure{
+		b.writes(), b.work(), b.frameworks(), b.events(), b.audits(), b.whole(), []measure{
 			{name: "peak resident memory of the service", bound: atMost(150),
 				run: func(context.Context) figure { return memory(b.service.peakMB()) }},
 		})

@@ -187,6 +187,26 @@ func (b *bench) toolTokens(query string) finder {
 	}
 }
 
+// audits are pages of the audit log.
+func (b *bench) audits() (measures []measure) {
+	page := func(what string, key func(context.Context) string, query string) {
+		measures = append(measures, measure{
+			name: fmt.Sprintf("v2 page of 100 of %d audit entries: %s", audited, what), needs: b.data.auditEntries,
+			run: func(ctx context.Context) figure {
+				return b.page(ctx, 100, 500, always(newRequest("GET", "/v2/audit-log?limit=100"+query, key(ctx), nil)), nil)
+			},
+		})
+	}
+	whole := func(context.Context) string { return b.readKey }
+	part := func(ctx context.Context) string {
+		return b.data.key(ctx, domain.Read, b.data.clients[:len(b.data.clients)/10]...)
+	}
+	page("the newest", whole, "")
+	page("of a client", whole, "&client_id="+b.data.clients[0].String())
+	page("of a tenth of the clients", part, "")
+	return measures
+}
+
 // inTokens returns the number of tokens of a text in the vocabulary o200k_base, which the program contains.
 func inTokens(text string) int {
 	n := must(must(tokenizer.Get(tokenizer.O200kBase)).Count(text))

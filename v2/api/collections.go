@@ -50,6 +50,11 @@ var (
 		Summary:     "Create a collection",
 		Description: "Creates an empty collection. The name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
 	})
+	UpdateCollection = op.Declare[UpdateCollectionInput, Collection](op.Meta{
+		ID: "collections.update", Starred: true, Method: "PATCH", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_5, Status: 200,
+		Summary:     "Update a collection",
+		Description: "Changes only the fields that you send; members and assignments stay. Send at least one.", Fails: []domain.Code{domain.Conflict},
+	})
 	DeleteCollection = op.Declare[DeleteCollectionInput, op.NoContent](op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Delete a collection",
@@ -93,6 +98,15 @@ type CreateCollectionInput struct {
 	Body struct {
 		Name        string  `json:"name" validate:"filled,max=200,name" doc:"The collection's name, unique within the client."`
 		Description *string `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the collection is for."`
+	}
+}
+
+// UpdateCollectionInput asks for changes to a collection.
+type UpdateCollectionInput struct {
+	Path CollectionPath
+	Body struct {
+		Name        domain.Optional[string]  `json:"name,omitzero" validate:"omitnil,filled,max=200,name" doc:"The new name, unique within the client."`
+		Description domain.Optional[*string] `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the collection is for. Null clears it."`
 	}
 }
 

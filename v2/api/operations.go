@@ -9,10 +9,10 @@ var Interface = op.Interface{Operations: Operations, Tags: Tags, Objects: Object
 var Operations = []op.Declaration{
 	ListClients, GetClient, CreateClient, UpdateClient,
 	ListClientAdmins, InviteAdmin,
-	GetPartner, GetKey, ListUsage,
+	GetPartner, GetKey, ListAuditLog, ListUsage,
 	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser,
 	GetClientRisk, GetUserRisk,
-	ListCollections, GetCollection, CreateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
+	ListCollections, GetCollection, CreateCollection, UpdateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
 	ListPolicies, ListPolicyUsers, RemindPolicy,
 	GetDarkWeb, ListExposures, ListDarkWebUsers, ResolveExposure,
 	ListTraining, ListClientTraining, ListCourses, AssignTraining, RemindTraining,

@@ -14,12 +14,12 @@ var V1Operations = []op.Declaration{SendToUser, MoveMember, SentEmails, SentResu
 // The operations that only version 1 needs.
 var (
 	SendToUser = op.Declare[SendToUserInput, SentToUser](op.Meta{
-		ID: "v1.send", Tag: "phishing", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,
+		ID: "v1.send", Audited: SendPhishing.Meta().ID, Tag: "phishing", Method: "POST", Path: "/sendphishing", Scope: domain.Write, Since: op.V2_0, Status: 200,
 		Summary: "Send a simulation to one user",
 	})
 	MoveMember = op.Declare[MoveMemberInput, op.NoContent](op.Meta{
-		ID: "v1.move", Tag: "collections", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members",
-		Scope: domain.Write, Since: op.V2_0, Status: 200,
+		ID: "v1.move", Audited: AddMembers.Meta().ID, Tag: "collections", Method: "POST",
+		Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_0, Status: 200,
 		Summary: "Move a user to a collection",
 	})
 	SentEmails = op.DeclareList[SentEmailsInput, AddressedEmail](op.Meta{

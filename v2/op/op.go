@@ -20,6 +20,8 @@ import (
 type Meta struct {
 	// ID names the operation everywhere: metrics, documents, cursors, logs.
 	ID string
+	// Audited names the operation in the audit trail; empty means ID.
+	Audited string
 	// Method and Path are the operation's method and its path below /v2. A path parameter
 	// is written :name and bound to the input's Path part.
 	Method, Path string

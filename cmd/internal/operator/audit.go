@@ -87,6 +87,7 @@ func orDash[T fmt.Stringer](value *T) string {
 
 // AuditLine is an entry as the command prints it in JSON.
 type AuditLine struct {
+	ID         domain.AuditID    `json:"id"` // as GET /v2/audit-log shows it
 	At         domain.Time       `json:"at"`
 	KeyPrefix  *string           `json:"key_prefix"`  // null for a command
 	SystemUser *string           `json:"system_user"` // who ran the command; null for a key
@@ -111,7 +112,7 @@ type auditObject struct {
 // auditLineOf converts an entry; what it lacks is nil.
 func auditLineOf(e domain.AuditEntry) AuditLine {
 	line := AuditLine{
-		At: domain.At(e.At), SystemUser: domain.OrNil(e.SystemUser), SudoUser: domain.OrNil(e.SudoUser), Address: domain.OrNil(e.Address),
+		ID: e.ID, At: domain.At(e.At), SystemUser: domain.OrNil(e.SystemUser), SudoUser: domain.OrNil(e.SudoUser), Address: domain.OrNil(e.Address),
 		Operation: e.Operation, Fields: append([]string{}, e.Fields...), PartnerID: domain.OrNil(e.Partner),
 		ClientID: domain.OrNil(e.Client), UserID: domain.OrNil(e.User), Method: domain.OrNil(e.Method), Path: domain.OrNil(e.Path), RequestID: domain.OrNil(e.RequestID),
 	}

@@ -118,15 +118,16 @@ func (c setWebhookCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) e
 	return c.With(ctx, s, func(d *db.DB) error {
 		object := domain.AuditObject{Kind: c.ID.Noun(), ID: c.ID.String()}
 		entry := &domain.AuditEntry{Operation: line.Selected().Path(), Object: object, Fields: []string{"status"}}
-		var previous domain.WebhookStatus
+		var previous domain.Webhook
 		err := database.RunAudited(ctx, d, entry, func(ctx context.Context) (err error) {
 			previous, err = outbox.SetWebhookStatus(ctx, d, c.ID, status)
+			entry.Partner = previous.Partner
 			return err
 		})
 		if err != nil {
 			return explainNotFound(err, c.ID)
 		}
-		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", c.ID, status, previous)
+		_, err = fmt.Fprintf(s.Out, "%s is %s; it was %s\n", c.ID, status, previous.Status)
 		return err
 	})
 }

@@ -124,7 +124,7 @@ func (c *phaseV1Cmd) scope(
 	if key.RevokedAt != nil {
 		fmt.Fprintf(r.Err, "%s is revoked, so it cannot make any requests.\n", key.Prefix)
 	}
-	scope.Key, entry.Object = key.ID, database.KeyObject(key.Prefix)
+	scope.Key, entry.Partner, entry.Object = key.ID, key.PartnerID, database.KeyObject(key.Prefix)
 	return scope, key.Prefix + " (" + key.Name + ")", nil
 }
 

@@ -1,6 +1,7 @@
 package ginop
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/netip"
@@ -45,7 +46,7 @@ func (e *Edge) auditWrite(
 		caller := domain.CallerFrom(ctx)
 		entry := domain.AuditEntry{
 			Partner: caller.Partner, Key: caller.Key, Prefix: caller.Used(), Address: request.address,
-			Operation: o.Meta().ID, Method: request.method, Path: request.path, RequestID: request.id,
+			Operation: cmp.Or(o.Meta().Audited, o.Meta().ID), Method: request.method, Path: request.path, RequestID: request.id,
 		}
 		entry.Client, entry.User = o.Input().Subject(in)
 		entry.Object, entry.Fields = o.Input().Object(in), o.Input().BodyMembers(in)

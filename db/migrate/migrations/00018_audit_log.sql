@@ -1,0 +1,26 @@
+-- +goose Up
+-- locks: audit_entries, ACCESS EXCLUSIVE, a moment
+--
+-- The audit log of v2 shows entries by an ID that, unlike the primary key, is the same after a move to another cell, and
+-- reads those of one partner by an index. The column is added without its default, so that no table is rewritten; the
+-- default is for entries that 1.0 inserts. 00028 fills the column in older entries, in batches, before 00029 builds the
+-- indexes: an entry that is changed then is not yet in them.
+ALTER TABLE audit_entries ADD COLUMN entry_id uuid;
+ALTER TABLE audit_entries ALTER COLUMN entry_id SET DEFAULT uuid_v7(clock_timestamp());
+COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ties of at.';
+COMMENT ON COLUMN audit_entries.partner_id IS
+    'The partner of the key, or the partner that a command is about, also by its client. Zero for none.';
+
+-- 1.0 inserts entries of commands that name a client without its partner. The trigger adds the partner. A later version,
+-- beside which 1.0 no longer runs, drops it.
+-- +goose StatementBegin
+CREATE FUNCTION audit_partner() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.partner_id := coalesce((SELECT c.partner_id FROM clients AS c WHERE c.id = NEW.client_id), NEW.partner_id);
+    RETURN NEW;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER audit_entries_partner BEFORE INSERT ON audit_entries FOR EACH ROW
+    WHEN (NEW.partner_id = '00000000-0000-0000-0000-000000000000' AND NEW.client_id IS NOT NULL)
+    EXECUTE FUNCTION audit_partner();
