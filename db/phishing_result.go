@@ -28,6 +28,7 @@ func (t *Tenant) Results(
 	ctx context.Context, f domain.ResultFilter, w domain.Window,
 ) (domain.Slice[domain.Result], error) {
 	k := resultList(t.ID, f.Order())
+	k.Desc = f.Sort.Descending()
 	pg.AddIf(&k.Where, "r.user_id = ?", f.User)
 	pg.AddIf(&k.Where, "r.id = ?", f.Result)
 	switch len(f.Statuses) {
@@ -57,6 +58,8 @@ func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[Resu
 			return *r.SentAt, r.ID
 		case domain.ByChange:
 			return r.UpdatedAt, r.ID
+		case domain.BySchedule:
+			return r.SendAt, r.ID
 		}
 		return r.CreatedAt, r.ID
 	})

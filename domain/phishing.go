@@ -110,6 +110,7 @@ type ResultFilter struct {
 	Statuses     []ResultStatus
 	Period       // the period of sending
 	UpdatedSince *time.Time
+	Sort         Sort // by send_at; empty for the order that depends on the bounds
 }
 
 // ResultOrder is the order of a list of results: the name of the column by which it is sorted.
@@ -120,12 +121,15 @@ const (
 	ByCreation ResultOrder = "created_at"
 	BySending  ResultOrder = "sent_at"
 	ByChange   ResultOrder = "updated_at"
+	BySchedule ResultOrder = "send_at"
 )
 
-// Order returns the order in which the results that match the filter are listed. If the filter bounds a time, they are
-// ordered by that time, so that one index both finds and sorts them; otherwise in order of creation.
+// Order returns the order in which the results that match the filter are listed. Without a sort, if the filter bounds a
+// time, they are ordered by that time, so that one index both finds and sorts them; otherwise in order of creation.
 func (f ResultFilter) Order() ResultOrder {
 	switch {
+	case f.Sort != "":
+		return BySchedule
 	case f.Since != nil || f.Until != nil:
 		return BySending
 	case f.UpdatedSince != nil:

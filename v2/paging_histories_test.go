@@ -53,6 +53,7 @@ func pagedExposures(p *pagedTable) {
 	p.add(untilQuery, func(r pagedRow) bool { return beforeUntil(r.created) })
 	p.add(updatedQuery, pagedRow.recent)
 	p.add(sinceQuery+"&"+untilQuery+"&"+updatedQuery, func(r pagedRow) bool { return pagedWithin(r.created) && r.recent() })
+	p.sorted([]string{"", "first_seen_at", "-first_seen_at"})
 }
 
 // putRound puts a round of a course that the home's user has.
@@ -137,6 +138,7 @@ func pagedClientTraining(p *pagedTable) {
 	p.add("user_status=inactive&status=assigned,completed&"+updatedQuery, func(r pagedRow) bool {
 		return !active(r) && r.kind != 2 && changed(r)
 	})
+	p.sorted([]string{"", "assigned_at", "-assigned_at"})
 }
 
 // pagedStatuses are the states of results by the kind of their rows; those of
@@ -179,6 +181,7 @@ func pagedResults(p *pagedTable) {
 	p.add(sinceQuery+"&"+untilQuery+"&"+user+"&"+updatedQuery, func(r pagedRow) bool {
 		return sent(r) && pagedWithin(r.sendAt()) && r.finance() && r.recent()
 	})
+	p.sorted([]string{"", "send_at", "-send_at"})
 }
 
 // pagedMails are the types of mails by the kind of their rows.
@@ -223,6 +226,7 @@ func pagedReported(p *pagedTable) {
 	p.add(sinceQuery+"&"+untilQuery+"&classification=pending&"+updatedQuery, func(r pagedRow) bool {
 		return r.kind == 0 && pagedWithin(r.created) && r.recent()
 	})
+	p.sorted([]string{"", "reported_at", "-reported_at"})
 }
 
 // pagedTypes and pagedStates are those of reports by their kind.

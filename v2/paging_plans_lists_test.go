@@ -147,6 +147,7 @@ func plannedLists(c plannedClient) []plannedList {
 	const period, changed = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z", "updated_since=2026-05-10T00:00:00Z"
 	users, group := []string{"users_by_creation", "users_by_status_created"}, []string{"users_by_group"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
+	scheduled := []string{"phishing_results_by_send", "phishing_results_by_status_send"}
 	reported, assigned := []string{"reported_emails_by_report"}, []string{"assignments_by_assigned"}
 	open, completion := []string{"assignments_open_by_assigned", "assignments_by_assigned"}, []string{"assignments_by_completion_week"}
 	return []plannedList{
@@ -165,6 +166,8 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListPolicyUsers, policy(2), "status=unsigned", users},
 		{api.ListExposures, client, "", seen},
 		{api.ListExposures, client, period, seen},
+		{api.ListExposures, client, "sort=-first_seen_at", seen},
+		{api.ListExposures, client, "sort=-first_seen_at&" + period, seen},
 		{api.ListUsers, client, "overdue=true", nil},
 		{api.ListUsers, client, "overdue=false", users},
 		{api.ListDarkWebUsers, client, "", users},
@@ -182,13 +185,30 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListClientTraining, client, "user_id=" + c.user.String(), nil},
 		{api.ListClientTraining, client, "completed_since=2020-05-10T00:00:00Z", assigned},
 		{api.ListClientTraining, client, changed, []string{"assignments_by_change_week", "assignments_by_due_week"}},
+		{api.ListClientTraining, client, "sort=-assigned_at", assigned},
+		{api.ListClientTraining, client, "sort=-assigned_at&status=assigned", open},
+		{api.ListClientTraining, client, "sort=-assigned_at&status=completed", assigned},
+		{api.ListClientTraining, client, "sort=-assigned_at&user_status=active", assigned},
+		{api.ListClientTraining, client, "sort=-assigned_at&completed_since=2026-05-10T00:00:00Z&completed_until=2026-05-20T00:00:00Z", completion},
+		{api.ListClientTraining, client, "sort=-assigned_at&course_id=crs_01kdvm0000e008000000000001", []string{"assignments_by_course"}},
+		{api.ListClientTraining, client, "sort=-assigned_at&" + changed, []string{"assignments_by_change_week", "assignments_by_due_week"}},
 		{api.ListPhishingResults, client, "", []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, period, []string{"phishing_results_by_sent"}},
 		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, "status=clicked", []string{"phishing_results_by_status", "phishing_results_by_created"}},
 		{api.ListPhishingResults, client, "status=sent,clicked", []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, changed, []string{"phishing_results_by_updated"}},
+		{api.ListPhishingResults, client, "sort=send_at", scheduled},
+		{api.ListPhishingResults, client, "sort=-send_at", scheduled},
+		{api.ListPhishingResults, client, "sort=-send_at&user_id=" + c.user.String(), nil},
+		{api.ListPhishingResults, client, "sort=-send_at&status=clicked", []string{"phishing_results_by_status_send"}},
+		{api.ListPhishingResults, client, "sort=-send_at&status=sent,clicked", scheduled},
+		{api.ListPhishingResults, client, "sort=-send_at&" + period, nil},
+		{api.ListPhishingResults, client, "sort=-send_at&" + changed, nil},
 		{api.ListReportedEmails, client, "", reported},
+		{api.ListReportedEmails, client, "sort=-reported_at", reported},
+		{api.ListReportedEmails, client, "sort=-reported_at&classification=spam", reported},
+		{api.ListReportedEmails, client, "sort=-reported_at&" + period, reported},
 		{api.ListReportedEmails, client, "classification=spam", reported},
 		{api.ListReportedEmails, client, period, reported},
 		{api.ListReportedEmails, client, changed, nil},

@@ -38,7 +38,7 @@ func resultFilter(in *api.ListPhishingResultsInput) (domain.ResultFilter, error)
 	q := in.Query
 	within, err := newPeriod("" /* prefix */, q.Since, q.Until)
 	f := domain.ResultFilter{
-		Period: within, UpdatedSince: toTime(q.UpdatedSince),
+		Period: within, UpdatedSince: toTime(q.UpdatedSince), Sort: domain.Sort(q.Sort),
 		User: filterID[domain.UserKind](q.UserID), Result: filterID[domain.ResultKind](q.ResultID),
 	}
 	if q.Status != nil {

@@ -94,12 +94,13 @@ type ListPhishingResultsInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
-		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
-		Status       *ResultStatuses `query:"status" doc:"Only results that currently have one of these statuses, comma-separated."`
-		Since        *domain.Time    `query:"since" doc:"Only emails sent at or after this time. The list is then in order of sending."`
-		Until        *domain.Time    `query:"until" doc:"Only emails sent before this time. The list is then in order of sending."`
-		UpdatedSince *domain.Time    `query:"updated_since" doc:"Only results that changed at or after this time."`
+		UserID       string            `query:"user_id" validate:"max=500" doc:"Only results of this user."`
+		ResultID     string            `query:"result_id" validate:"max=500" doc:"Only this result."`
+		Status       *ResultStatuses   `query:"status" doc:"Only results that currently have one of these statuses, comma-separated."`
+		Since        *domain.Time      `query:"since" doc:"Only emails sent at or after this time. The list is then in order of sending."`
+		Until        *domain.Time      `query:"until" doc:"Only emails sent before this time. The list is then in order of sending."`
+		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only results that changed at or after this time."`
+		Sort         domain.ResultSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list, whatever its filters: send_at, or -send_at for the newest emails first. If omitted, the filters determine the order."`
 	}
 }
 
