@@ -55,6 +55,11 @@ type Result struct {
 	SendAt time.Time
 	// The times are nil for steps that did not happen.
 	SentAt, OpenedAt, AttachmentOpenedAt, ClickedAt, CredentialsSubmittedAt, ReportedAt *time.Time
+	// Label is the caller's name of what the email belongs to, empty for none, and LabelKey its SortKey. All emails of a
+	// client whose labels have the same key have the same label, that of the first (decisions 4.2).
+	Label    string `bun:",nullzero"`
+	LabelKey string `bun:",nullzero"`
+
 	// FailedAt is the time at which sending failed for good, and Failure is the reason.
 	FailedAt *time.Time
 	Failure  string `bun:",nullzero"`
@@ -108,6 +113,7 @@ type ResultFilter struct {
 	User         *UserID
 	Result       *ResultID
 	Statuses     []ResultStatus
+	LabelKey     *string
 	Period       // the period of sending
 	UpdatedSince *time.Time
 	Sort         Sort // by send_at; empty for the order that depends on the bounds
@@ -143,6 +149,17 @@ func (f ResultFilter) Order() ResultOrder {
 // scanners do not count.
 type PhishingCounts struct {
 	Sent, Opened, Clicked, Reported, CredentialsSubmitted, AttachmentsOpened int
+}
+
+// PhishingLabel is a label of simulated emails, with counts of the emails that have it.
+type PhishingLabel struct {
+	ID    LabelID
+	Label string
+	// Sends is the number of emails that are not cancelled. The dates are the first and last send_at of these or, if all
+	// are cancelled, of all.
+	Sends                   int
+	FirstSendAt, LastSendAt time.Time
+	PhishingCounts
 }
 
 // PhishingSummary counts a client's simulated emails: those sent in the last 30, 90 and 365 days, including today, and

@@ -163,7 +163,7 @@ func pagedResults(p *pagedTable) {
 		}
 		of.put("phishing_results", "id", columns{
 			"id": of.id, "user_id": of.user, "template_id": template, "status": pagedStatuses[r.kind],
-			"send_at": r.sendAt(), "sent_at": at, "created_at": r.created, "updated_at": r.updated,
+			"label": pagedLabelOf(r), "label_key": pagedLabelOf(r), "send_at": r.sendAt(), "sent_at": at, "created_at": r.created, "updated_at": r.updated,
 		})
 	})
 	user, one := "user_id="+p.other.user.String(), p.rows[7].id
@@ -172,6 +172,7 @@ func pagedResults(p *pagedTable) {
 	p.add("result_id="+one, func(r pagedRow) bool { return r.id == one })
 	p.add("status=clicked", func(r pagedRow) bool { return r.kind == 2 })
 	p.add("status=scheduled", func(r pagedRow) bool { return !sent(r) })
+	p.add("label=DRILL", func(r pagedRow) bool { return pagedLabelOf(r) != nil })
 	p.add("status=sent,clicked,credentials_submitted", sent)
 	p.order = "updated_at"
 	p.add(updatedQuery, pagedRow.recent)
@@ -182,6 +183,32 @@ func pagedResults(p *pagedTable) {
 		return sent(r) && pagedWithin(r.sendAt()) && r.finance() && r.recent()
 	})
 	p.sorted([]string{"", "send_at", "-send_at"})
+}
+
+// pagedLabelOf is the label of a row's result, or nil.
+func pagedLabelOf(r pagedRow) any {
+	if r.score%100 < 50 {
+		return nil
+	}
+	return "drill"
+}
+
+// pagedPhishingLabels: a neighbor and another partner's client have the same labels.
+func pagedPhishingLabels(p *pagedTable) {
+	p.ofClient(api.ListPhishingLabels, nil, "label")
+	p.order = "-created_at"
+	named := 0
+	p.name = func() ([16]byte, string) {
+		named++
+		label := fmt.Sprint("label ", named)
+		return md5.Sum([]byte(label)), label
+	}
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		of.put("phishing_labels", "key", columns{
+			"key": r.id, "label": r.id, "sends": r.kind, "cancelled": 0, "first_send_at": r.created, "last_send_at": r.updated,
+		})
+	})
+	p.add("", pagedAll)
 }
 
 // pagedMails are the types of mails by the kind of their rows.

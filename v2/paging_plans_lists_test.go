@@ -58,10 +58,15 @@ var plannedSQL = []string{
 	`UPDATE assignments SET completed_at = CASE WHEN hashtext(user_id::text || course_id) % 3 = 0 THEN assigned_at + interval '1 hour' END,
 		due_on = CASE WHEN hashtext(user_id::text || course_id) % 7 = 0 THEN '2026-06-01'::date ELSE due_on END WHERE client_id = $1`,
 	`UPDATE clients SET users_active = 3500, users_inactive = 500 WHERE id = $1`,
-	`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+	`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, label, label_key, send_at, sent_at, created_at, updated_at)
 		SELECT $1, md5($2 || 'r' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, t.id,
-			CASE WHEN n % 4 = 0 THEN 'clicked' ELSE 'sent' END, at, at, at, at
+			CASE WHEN n % 4 = 0 THEN 'clicked' ELSE 'sent' END, CASE WHEN n % 7 = 0 THEN 'Drill' END, CASE WHEN n % 7 = 0 THEN 'drill' END,
+			at, at, at, at
 		FROM generate_series(1, 6000) AS n, phishing_templates AS t, LATERAL (SELECT '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour' AS at) AS x`,
+	`INSERT INTO phishing_labels (client_id, key, label, sends, cancelled, first_send_at, last_send_at)
+		SELECT $1, n, n, 1, 0, '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z' FROM generate_series(1, 2000) AS n`,
+	`INSERT INTO phishing_label_days (client_id, label_key, day, sent)
+		SELECT $1, n, '2026-06-01'::date - d, 1 FROM generate_series(1, 2000) AS n, generate_series(1, 5) AS d`,
 	`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 		SELECT $1, md5($2 || 'm' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, $2 || n, 'S', 'a@example.com',
 			CASE WHEN n % 4 = 0 THEN 'spam' ELSE 'pending' END, at, at
@@ -203,6 +208,11 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListPhishingResults, client, "sort=-send_at&user_id=" + c.user.String(), nil},
 		{api.ListPhishingResults, client, "sort=-send_at&status=clicked", []string{"phishing_results_by_status_send"}},
 		{api.ListPhishingResults, client, "sort=-send_at&status=sent,clicked", scheduled},
+		{api.ListPhishingResults, client, "sort=-send_at&label=drill", []string{"phishing_results_by_label_send"}},
+		{api.ListPhishingResults, client, "label=drill", []string{"phishing_results_by_label"}},
+		{api.ListPhishingResults, client, "label=drill&" + period, nil},
+		{api.ListPhishingResults, client, "label=drill&" + changed, nil},
+		{api.ListPhishingLabels, client, "", []string{"phishing_labels_by_first"}},
 		{api.ListPhishingResults, client, "sort=-send_at&" + period, nil},
 		{api.ListPhishingResults, client, "sort=-send_at&" + changed, nil},
 		{api.ListReportedEmails, client, "", reported},

@@ -26,7 +26,7 @@ type subject struct {
 	tables []string
 }
 
-var subjectOrTable = regexp.MustCompile(`(?m)^-- subject: (.*)$|^CREATE (?:UNLOGGED )?TABLE (\w+)`)
+var subjectOrTable = regexp.MustCompile(`(?m)^-- subject: (.*)$|^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)`)
 
 // renamed contains the current headings of subjects whose lines in released migrations differ.
 var renamed = map[string]string{

@@ -44,6 +44,7 @@ var Objects = map[string]string{
 	"Course":                 "A course that you can assign to users.",
 	"TrainingAssignment":     "A user's course, with its due date and status.",
 	"UserTrainingAssignment": "A course of one of a client's users, with its due date and status.",
+	"PhishingLabel":          "A label of simulated emails, with the number of emails by outcome.",
 	"PhishingTemplate":       "A template for simulated emails.",
 	"PhishingResult":         "A simulated email to a user, and its outcome.",
 	"PhishingSend":           "A simulated email that is scheduled.",
