@@ -42,7 +42,7 @@ func (in *Input) bindBody(v reflect.Value, r Request, f *rule.Faults) {
 		given := reader.Read(body, v.FieldByIndex(in.body).Addr().Interface(), f)
 		in.checkRequired(given, r.Release, f)
 	case len(r.Body) > 0 && !r.Lenient:
-		f.Add(rule.Whole, "must be empty; this operation takes no body")
+		f.Add(rule.Whole, "must be empty; this operation accepts no body")
 	}
 }
 
