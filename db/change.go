@@ -56,6 +56,7 @@ const (
 	SignalLocks
 	ReportedLocks
 	ExposureLocks
+	LabelLocks
 	TemplateLocks
 	ReportLocks
 	DayLocks

@@ -240,19 +240,26 @@ type counters struct {
 	frameworks map[domain.ClientID]struct{}
 }
 
-// dayKey is the key of a client's counters of the emails sent on a day (UTC).
+// dayKey is the key of a client's counters of the emails sent on a day (UTC): of all, or of those with a label's key.
 type dayKey struct {
 	client domain.ClientID
+	label  string // empty for all
 	day    domain.Date
 }
 
 // userCounts counts users by status.
 type userCounts struct{ active, inactive int }
 
-// CountMails adds by to the counters of the emails sent to a client's users on a day.
-func (c *Change) CountMails(client domain.ClientID, day domain.Date, by domain.PhishingCounts) {
-	key := dayKey{client, day}
-	initMap(&c.counters.days)[key] = c.counters.days[key].Plus(by)
+// CountMails adds by to the counters of the emails sent to a client's users on a day: to those of all emails and, if the
+// key of a label is not empty, to those of the label.
+func (c *Change) CountMails(client domain.ClientID, label string, day domain.Date, by domain.PhishingCounts) {
+	days := initMap(&c.counters.days)
+	all := dayKey{client, "", day}
+	days[all] = days[all].Plus(by)
+	if label != "" {
+		ofLabel := dayKey{client, label, day}
+		days[ofLabel] = days[ofLabel].Plus(by)
+	}
 }
 
 // countUser adds by to the counter of the client's active or inactive users, according to the user's status.
@@ -365,35 +372,43 @@ func sortedIDs[K domain.Kind, V any](m map[domain.ID[K]]V) []domain.ID[K] {
 	return ids
 }
 
-// dayRow is a row of phishing_days whose counters are the differences of a change.
+// dayRow is a row of phishing_days or phishing_label_days whose counters are the differences of a change.
 type dayRow struct {
 	ClientID domain.ClientID
+	LabelKey string
 	Day      domain.Date
 	domain.PhishingCounts
 }
 
-// flushDays adds the counters of simulated emails to phishing_days, in the order of its keys.
+// flushDays adds the counters of simulated emails to phishing_days, and then to phishing_label_days.
 func (c *Change) flushDays(ctx context.Context) error {
-	var rows []dayRow
+	var all, ofLabels []dayRow
 	for key, n := range c.counters.days {
-		if n != (domain.PhishingCounts{}) {
-			rows = append(rows, dayRow{key.client, key.day, n})
+		switch row := (dayRow{key.client, key.label, key.day, n}); {
+		case n == domain.PhishingCounts{}:
+		case key.label == "":
+			all = append(all, row)
+		default:
+			ofLabels = append(ofLabels, row)
 		}
 	}
-	if rows == nil {
+	if err := c.addDays(ctx, "phishing_days", "client_id, day", all); err != nil {
+		return err
+	}
+	return c.addDays(ctx, "phishing_label_days", "client_id, label_key, day", ofLabels)
+}
+
+// addDays adds counters to a table with a primary key, in the order of its keys.
+func (c *Change) addDays(ctx context.Context, table, key string, rows []dayRow) error {
+	if len(rows) == 0 {
 		return nil
 	}
-	slices.SortFunc(rows, func(a, b dayRow) int {
-		// DaysUntil is negative if a.Day is earlier.
-		return cmp.Or(slices.Compare(a.ClientID[:], b.ClientID[:]), b.Day.DaysUntil(a.Day))
-	})
+	const counters = "sent, opened, clicked, reported, credentials_submitted, attachments_opened"
 	c.WillLock(DayLocks)
 	return pg.Run(ctx, c, "count simulated emails", pg.SQL(`
-		INSERT INTO phishing_days AS p
-			(client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened)
-		SELECT client_id, day, sent, opened, clicked, reported, credentials_submitted, attachments_opened
-		FROM json_populate_recordset(NULL::phishing_days, ?::json) ORDER BY client_id, day
-		ON CONFLICT (client_id, day) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
+		INSERT INTO `+table+` AS p (`+key+`, `+counters+`)
+		SELECT `+key+`, `+counters+` FROM json_populate_recordset(NULL::`+table+`, ?::json) ORDER BY `+key+`
+		ON CONFLICT (`+key+`) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
 			clicked = p.clicked + excluded.clicked, reported = p.reported + excluded.reported,
 			credentials_submitted = p.credentials_submitted + excluded.credentials_submitted,
 			attachments_opened = p.attachments_opened + excluded.attachments_opened`, pg.Objects(rows)))

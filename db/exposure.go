@@ -35,11 +35,10 @@ func firstSeen(within domain.Period) (all pg.Conditions) {
 	return all
 }
 
-// Exposures reads a page of the exposures of the client's active and inactive users that were first seen within a
-// period, in the order of that time. If since is not nil, it selects only exposures that changed at or after since. It
-// returns Forbidden if the client has no Dark Web Monitoring.
+// Exposures reads a page of the exposures of the client's active and inactive users that match the filter, in the order
+// in which they were first seen. It returns Forbidden if the client has no Dark Web Monitoring.
 func (t *Tenant) Exposures(
-	ctx context.Context, within domain.Period, since *time.Time, w domain.Window,
+	ctx context.Context, f domain.ExposureFilter, w domain.Window,
 ) (domain.Slice[domain.Exposure], error) {
 	if !t.DarkWebMonitoring {
 		return domain.Slice[domain.Exposure]{}, domain.ErrNoDarkWeb()
@@ -47,10 +46,11 @@ func (t *Tenant) Exposures(
 	k := pg.ByTime("e.first_seen_at", "e.id", func(r *ExposureRow) (time.Time, domain.ExposureID) {
 		return r.FirstSeenAt, r.ID
 	})
-	k.Where = firstSeen(within)
+	k.Desc = f.Sort.Descending()
+	k.Where = firstSeen(f.Period)
 	k.Select = selectExposures
 	k.Where.Add("e.client_id = ?", t.ID)
-	delta, err := pg.DeltaOf(ctx, t.db.DB, since, &w)
+	delta, err := pg.DeltaOf(ctx, t.db.DB, f.UpdatedSince, &w)
 	if err != nil {
 		return domain.Slice[domain.Exposure]{}, err
 	}

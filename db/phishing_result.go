@@ -28,6 +28,7 @@ func (t *Tenant) Results(
 	ctx context.Context, f domain.ResultFilter, w domain.Window,
 ) (domain.Slice[domain.Result], error) {
 	k := resultList(t.ID, f.Order())
+	k.Desc = f.Sort.Descending()
 	pg.AddIf(&k.Where, "r.user_id = ?", f.User)
 	pg.AddIf(&k.Where, "r.id = ?", f.Result)
 	switch len(f.Statuses) {
@@ -37,6 +38,7 @@ func (t *Tenant) Results(
 	default:
 		k.Where.Add("r.status = ANY(?::text[])", f.Statuses)
 	}
+	pg.AddIf(&k.Where, "r.label_key = ?", f.LabelKey)
 	pg.AddIf(&k.Where, "r.sent_at >= ?", f.Since)
 	pg.AddIf(&k.Where, "r.sent_at < ?", f.Until)
 	delta, err := pg.DeltaOf(ctx, t.db.DB, f.UpdatedSince, &w)
@@ -57,6 +59,8 @@ func resultList(client domain.ClientID, order domain.ResultOrder) pg.Keyset[Resu
 			return *r.SentAt, r.ID
 		case domain.ByChange:
 			return r.UpdatedAt, r.ID
+		case domain.BySchedule:
+			return r.SendAt, r.ID
 		}
 		return r.CreatedAt, r.ID
 	})
@@ -70,22 +74,34 @@ type phishingSpan struct {
 	RepeatClickers int
 }
 
-// PhishingSummary counts the client's simulated emails, and the users who fell for two or more in the last 365 days.
-func (t *Tenant) PhishingSummary(ctx context.Context) (domain.PhishingSummary, error) {
+// sumCounts are the columns of domain.PhishingCounts, summed up over rows of phishing_days or phishing_label_days, alias p.
+const sumCounts = `coalesce(sum(p.sent), 0) AS sent, coalesce(sum(p.opened), 0) AS opened, coalesce(sum(p.clicked), 0) AS clicked,
+	coalesce(sum(p.reported), 0) AS reported, coalesce(sum(p.credentials_submitted), 0) AS credentials_submitted,
+	coalesce(sum(p.attachments_opened), 0) AS attachments_opened`
+
+// PhishingSummary counts the client's simulated emails, and the users who fell for two or more in the last 365 days. If
+// label is not nil, it counts only emails whose label has this key.
+func (t *Tenant) PhishingSummary(ctx context.Context, label *string) (domain.PhishingSummary, error) {
+	days, ofLabel := "phishing_days AS p", pg.SQL("")
+	counted := pg.SQL("p.client_id = ?", t.ID)
+	if label != nil {
+		days, ofLabel = "phishing_label_days AS p", pg.SQL("AND label_key = ?", *label)
+		counted = pg.SQL("? AND p.label_key = ?", counted, *label)
+	}
 	// One row for each span of days; NULL means all time. repeat_clickers is the same in each row.
 	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated emails", pg.SQL(`
-		SELECT coalesce(sum(p.sent), 0) AS sent, coalesce(sum(p.opened), 0) AS opened, coalesce(sum(p.clicked), 0) AS clicked,
-			coalesce(sum(p.reported), 0) AS reported, coalesce(sum(p.credentials_submitted), 0) AS credentials_submitted,
-			coalesce(sum(p.attachments_opened), 0) AS attachments_opened,
+		SELECT `+sumCounts+`,
 			(SELECT count(*) FROM (
 				SELECT user_id FROM phishing_results
-				WHERE client_id = ?0 AND sent_at >= (?1::date - 364)::timestamptz
+				WHERE client_id = ?client ?ofLabel AND sent_at >= (?today::date - 364)::timestamptz
 				AND (clicked_at IS NOT NULL OR credentials_submitted_at IS NOT NULL OR attachment_opened_at IS NOT NULL)
 				GROUP BY user_id HAVING count(*) > 1
 			) AS repeated) AS repeat_clickers
 		FROM (VALUES (30), (90), (365), (NULL)) AS span (days)
-		LEFT JOIN phishing_days AS p ON p.client_id = ?0 AND (span.days IS NULL OR p.day > ?1::date - span.days)
-		GROUP BY span.days ORDER BY span.days NULLS LAST`, t.ID, domain.DateOf(t.db.Now())))
+		LEFT JOIN `+days+` ON ?counted AND (span.days IS NULL OR p.day > ?today::date - span.days)
+		GROUP BY span.days ORDER BY span.days NULLS LAST`, pg.Named{
+		"client": t.ID, "ofLabel": ofLabel, "counted": counted, "today": domain.DateOf(t.db.Now()),
+	}))
 	if err != nil {
 		return domain.PhishingSummary{}, err
 	}
@@ -152,7 +168,7 @@ func (c *Change) ResultChanged(r *ResultChange, silent bool) {
 	if r.After.SentAt == nil {
 		return
 	}
-	c.CountMails(r.Client, domain.DateOf(*r.After.SentAt), r.After.Counts().Minus(r.Before.Counts()))
+	c.CountMails(r.Client, r.After.LabelKey, domain.DateOf(*r.After.SentAt), r.After.Counts().Minus(r.Before.Counts()))
 	if r.scored() {
 		c.Rescore(user)
 	}
@@ -171,11 +187,16 @@ func CancelledResultChange(client domain.ClientID, r domain.Result) ResultChange
 	return ResultChange{Client: client, Before: before, After: r}
 }
 
-// uses returns the change in the number of uses of the result's template: 1, 0 or -1. A cancelled result is no use, nor
+// uses returns the change in the number of uses of the result's template, and of sends of its label: 1, 0 or -1. A cancelled result is no use, nor
 // is the zero Result, which is Before of a new one.
 func (r *ResultChange) uses() int {
 	used := func(r *domain.Result) int { return pg.Number(!r.ID.IsZero() && !r.Cancelled()) }
 	return used(&r.After) - used(&r.Before)
+}
+
+// cancellations returns the change in the number of cancelled emails: 1, 0 or -1.
+func (r *ResultChange) cancellations() int {
+	return pg.Number(r.After.Cancelled()) - pg.Number(r.Before.Cancelled())
 }
 
 // byPerson reports whether the recorded actions of a person changed, which makes an event. Sending, failing and being

@@ -95,11 +95,17 @@ func (d *DB) TemplateExists(ctx context.Context, id domain.TemplateID) (bool, er
 }
 
 // ScheduleResults inserts the results, at least one, of simulated emails that are to be sent. It puts the emails into
-// the outbox, with urgency 2, as no one waits for them. It also counts the uses of their templates.
+// the outbox, with urgency 2, as no one waits for them. It also counts them by label and by template. Their labels get
+// the spelling of the first send.
 func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domain.Result) error {
 	changes := pg.MapRows(results, func(r *domain.Result) ResultChange { return ResultChange{Client: t.ID, After: *r} })
+	spellings, err := c.CountLabels(ctx, changes)
+	if err != nil {
+		return err
+	}
 	rows := pg.MapRows(results, func(r *domain.Result) ResultRow {
 		row := ResultRow{ClientID: t.ID, Result: *r}
+		row.Label = spellings[LabelOf{t.ID, r.LabelKey}]
 		row.Status, row.CreatedAt, row.UpdatedAt = domain.ResultScheduled, c.At, c.At
 		return row
 	})
@@ -114,17 +120,17 @@ func (t *Tenant) ScheduleResults(ctx context.Context, c *Change, results []domai
 		}
 		return now // the stamp lies ahead after a step of the clock back
 	})
-	err := c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
+	err = c.InsertOutbox(ctx, pg.SQL("" /* with */), pg.SQL(`
 		SELECT ?client::uuid, id, ?simulatedMail, 2 AS urgency, due_at FROM unnest(?ids::uuid[], ?due::timestamptz[]) AS r (id, due_at)`,
 		pg.Named{"client": t.ID, "simulatedMail": SimulatedMail, "ids": pg.IDs(ids), "due": due}))
 	if err != nil {
 		return err
 	}
-	return c.CountTemplateUses(ctx, changes)
+	return c.countTemplateUses(ctx, changes)
 }
 
-// CountTemplateUses counts the uses of the templates of new and changed results. A cancelled result is no use.
-func (c *Change) CountTemplateUses(ctx context.Context, results []ResultChange) error {
+// countTemplateUses counts the uses of the templates of new and changed results. A cancelled result is no use.
+func (c *Change) countTemplateUses(ctx context.Context, results []ResultChange) error {
 	var clients, templates [][16]byte
 	var uses []int
 	for i := range results {

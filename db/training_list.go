@@ -40,14 +40,15 @@ func selectAssignments(q *bun.SelectQuery) {
 }
 
 // Assignments reads a page of the assignments of the client's users that match the filter: the latest round of each
-// course. They are in the order of assigned_at, user and course. If the filter limits the changes or the completion to
-// at most a year, byWeek merges the page from the weeks of that year, unless the list is of one user or w skips rows.
+// course. They are in the order of assigned_at, user and course, or in the reverse order. If the filter limits the
+// changes or the completion to at most a year, byWeek merges the page from the weeks of that year, unless the list is of
+// one user or w skips rows.
 func (t *Tenant) Assignments(
 	ctx context.Context, f domain.AssignmentFilter, w domain.Window,
 ) (domain.Slice[domain.ClientAssignment], error) {
 	k := pg.Keyset[domain.ClientAssignment]{
 		Table: "assignments AS a", Key: "a.assigned_at", Cast: "timestamptz", Owner: "a.user_id", ID: "a.course_id",
-		OneIndex: reflect.ValueOf(f).IsZero(), Select: selectAssignments,
+		Desc: f.Sort.Descending(), OneIndex: isWhole(f), Select: selectAssignments,
 		Position: func(a *domain.ClientAssignment) domain.Position {
 			return domain.Position{Key: pg.TimeKey(a.AssignedAt), Owner: a.User.UUID(), ID: a.Course.UUID()}
 		},
@@ -67,7 +68,7 @@ func (t *Tenant) Assignments(
 	}
 	byWeek := merged >= 0
 	if byWeek {
-		k.OneIndex, k.Rows = true, t.byWeek(limits[merged])
+		k.OneIndex, k.Rows = true, t.byWeek(limits[merged], listOrder(k.Desc))
 	}
 	for i, limit := range limits {
 		if len(limit) > 0 && i != merged {
@@ -80,7 +81,8 @@ func (t *Tenant) Assignments(
 	}
 	t.withStatus(&k.Where, f.Statuses)
 	onlyAssigned := slices.Equal(f.Statuses, []domain.AssignmentStatus{domain.TrainingAssigned})
-	if onlyAssigned && !byWeek && w.After == nil { // a later page begins at a position, not at the start of the list
+	// A later page begins at a position, not at the start of the list. Newest first, the start is where most are.
+	if onlyAssigned && !byWeek && !k.Desc && w.After == nil {
 		k.Where = append(k.Where, t.sinceFirstAssigned())
 	}
 	switch {
@@ -144,16 +146,28 @@ func (e eitherPeriod) withinYear() bool {
 	return len(e) > 0 && !slices.ContainsFunc(e, long)
 }
 
-const listOrder = " ORDER BY assigned_at, user_id, course_id"
+// isWhole reports whether a filter selects all assignments, in either order.
+func isWhole(f domain.AssignmentFilter) bool {
+	f.Sort = ""
+	return reflect.ValueOf(f).IsZero()
+}
 
-// byWeek selects the client's assignments for which at least one of the conditions of e holds, each once.
-func (t *Tenant) byWeek(e eitherPeriod) (all pg.Query) {
+// listOrder returns the ORDER BY of the list.
+func listOrder(desc bool) string {
+	if desc {
+		return " ORDER BY assigned_at DESC, user_id DESC, course_id DESC"
+	}
+	return " ORDER BY assigned_at, user_id, course_id"
+}
+
+// byWeek selects the client's assignments for which at least one of the conditions of e holds, each once, in an order.
+func (t *Tenant) byWeek(e eitherPeriod, order string) (all pg.Query) {
 	for _, p := range e {
-		rows := t.weeksOf(p)
+		rows := t.weeksOf(p, order)
 		if all == nil {
 			all = rows
 		} else {
-			all = pg.SQL("SELECT DISTINCT ON (assigned_at, user_id, course_id) * FROM (? UNION ALL ?) AS a"+listOrder, all, rows)
+			all = pg.SQL("SELECT DISTINCT ON (assigned_at, user_id, course_id) * FROM (? UNION ALL ?) AS a"+order, all, rows)
 		}
 	}
 	return all
@@ -162,7 +176,7 @@ func (t *Tenant) byWeek(e eitherPeriod) (all pg.Query) {
 // weeksOf selects the client's assignments for which p, within a year, holds: a union of a query for each week or, if p
 // is openOnly (so closed) and longer than fewWeeks, one query. The index of p has each week in the list's order, so
 // PostgreSQL merges them and reads only a page.
-func (t *Tenant) weeksOf(p period) pg.Query {
+func (t *Tenant) weeksOf(p period, order string) pg.Query {
 	completed := "a.completed_at"
 	if p.openOnly { // the index lacks the column
 		completed = "NULL::timestamptz AS completed_at"
@@ -173,7 +187,7 @@ func (t *Tenant) weeksOf(p period) pg.Query {
 	add := func(inWeek string) {
 		queries = append(queries, "(SELECT a.client_id, a.user_id, a.course_id, a.position, a.assigned_at, a.due_on, "+completed+
 			", a.given_at, a.updated_at, false AS superseded FROM assignments AS a WHERE a.client_id = ?client AND NOT a.superseded AND "+
-			p.sql+inWeek+listOrder+")")
+			p.sql+inWeek+order+")")
 	}
 	addWeek := func(operator string, monday time.Time) {
 		name := "week" + strconv.Itoa(len(queries))

@@ -397,6 +397,7 @@ func (t *Tenant) ReportedEmails(
 	k := pg.ByTime("e.reported_at", "e.id", func(r *domain.ReportedEmail) (time.Time, domain.ReportedEmailID) {
 		return r.ReportedAt, r.ID
 	})
+	k.Desc = f.Sort.Descending()
 	k.Table, k.Select = "reported_emails AS e", func(q *bun.SelectQuery) { q.ColumnExpr(selectReported) }
 	k.Where.Add("e.client_id = ?", t.ID)
 	pg.AddIf(&k.Where, "e.classification = ?", f.Class)

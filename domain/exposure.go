@@ -38,6 +38,13 @@ type Exposure struct {
 // Period is a range of time: Since is inclusive, Until exclusive. Nil means no bound.
 type Period struct{ Since, Until *time.Time }
 
+// ExposureFilter selects exposures of a client. The zero value selects all.
+type ExposureFilter struct {
+	Period       // in which they were first seen
+	UpdatedSince *time.Time
+	Sort         Sort // by first_seen_at; empty is ascending
+}
+
 // ExposureCount is the number of a user's resolved and unresolved exposures.
 type ExposureCount struct {
 	User       UserID

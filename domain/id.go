@@ -43,10 +43,11 @@ type (
 	TrainingKind            struct{}
 	BrandKind               struct{}
 	AuditKind               struct{}
+	LabelKind               struct{}
 )
 
 // The prefixes that callers see are in decisions 1.2. Those of partners, keys, invites, messages, sync runs,
-// exposures, training assignments and brands are internal.
+// exposures, training assignments, brands and labels are internal.
 func (PartnerKind) words() kindWords    { return kindWords{prefix: "par", noun: "partner"} }
 func (KeyKind) words() kindWords        { return kindWords{prefix: "key", noun: "key"} }
 func (ClientKind) words() kindWords     { return kindWords{prefix: "cli", noun: "client"} }
@@ -73,6 +74,7 @@ func (ExposureKind) words() kindWords      { return kindWords{prefix: "exp", nou
 func (TrainingKind) words() kindWords      { return kindWords{prefix: "trn", noun: "training assignment"} }
 func (BrandKind) words() kindWords         { return kindWords{prefix: "brd", noun: "brand"} }
 func (AuditKind) words() kindWords         { return kindWords{prefix: "aud", noun: "audit entry"} }
+func (LabelKind) words() kindWords         { return kindWords{prefix: "lbl", noun: "label"} }
 
 // ID is the id of an object of kind K. It is a UUID, of version 7 for objects that this service created. Its text form,
 // which callers treat as opaque, is the kind's prefix, an underscore, and the UUID in 26 digits of lower-case Crockford
@@ -105,6 +107,7 @@ type (
 	TrainingID            = ID[TrainingKind]
 	BrandID               = ID[BrandKind]
 	AuditID               = ID[AuditKind]
+	LabelID               = ID[LabelKind]
 )
 
 // crockford encodes ids. An id has its spare bits in the first digit, but base32 has them in the last one. So an id is

@@ -55,3 +55,30 @@ func (s Sort) Descending() bool { return strings.HasPrefix(string(s), "-") }
 
 // By returns the name without the minus sign.
 func (s Sort) By() string { return strings.TrimPrefix(string(s), "-") }
+
+// The orders of lists that have a time as their only sort. Each is empty for the order that the list has without a sort.
+type (
+	// ResultSort is an order of a list of results.
+	ResultSort string
+	// ReportedEmailSort is an order of a list of reported emails.
+	ReportedEmailSort string
+	// ExposureSort is an order of a list of exposures.
+	ExposureSort string
+	// AssignmentSort is an order of a list of a client's assignments.
+	AssignmentSort string
+)
+
+// Values lists the sort orders.
+func (ResultSort) Values() []string { return bothWays("send_at") }
+
+// Values lists the sort orders.
+func (ReportedEmailSort) Values() []string { return bothWays("reported_at") }
+
+// Values lists the sort orders.
+func (ExposureSort) Values() []string { return bothWays("first_seen_at") }
+
+// Values lists the sort orders.
+func (AssignmentSort) Values() []string { return bothWays("assigned_at") }
+
+// bothWays returns the ascending and the descending order by a name.
+func bothWays(name string) []string { return []string{name, "-" + name} }

@@ -55,6 +55,11 @@ type Result struct {
 	SendAt time.Time
 	// The times are nil for steps that did not happen.
 	SentAt, OpenedAt, AttachmentOpenedAt, ClickedAt, CredentialsSubmittedAt, ReportedAt *time.Time
+	// Label is the caller's name of what the email belongs to, empty for none, and LabelKey its SortKey. All emails of a
+	// client whose labels have the same key have the same label, that of the first (decisions 4.2).
+	Label    string `bun:",nullzero"`
+	LabelKey string `bun:",nullzero"`
+
 	// FailedAt is the time at which sending failed for good, and Failure is the reason.
 	FailedAt *time.Time
 	Failure  string `bun:",nullzero"`
@@ -108,8 +113,10 @@ type ResultFilter struct {
 	User         *UserID
 	Result       *ResultID
 	Statuses     []ResultStatus
+	LabelKey     *string
 	Period       // the period of sending
 	UpdatedSince *time.Time
+	Sort         Sort // by send_at; empty for the order that depends on the bounds
 }
 
 // ResultOrder is the order of a list of results: the name of the column by which it is sorted.
@@ -120,12 +127,15 @@ const (
 	ByCreation ResultOrder = "created_at"
 	BySending  ResultOrder = "sent_at"
 	ByChange   ResultOrder = "updated_at"
+	BySchedule ResultOrder = "send_at"
 )
 
-// Order returns the order in which the results that match the filter are listed. If the filter bounds a time, they are
-// ordered by that time, so that one index both finds and sorts them; otherwise in order of creation.
+// Order returns the order in which the results that match the filter are listed. Without a sort, if the filter bounds a
+// time, they are ordered by that time, so that one index both finds and sorts them; otherwise in order of creation.
 func (f ResultFilter) Order() ResultOrder {
 	switch {
+	case f.Sort != "":
+		return BySchedule
 	case f.Since != nil || f.Until != nil:
 		return BySending
 	case f.UpdatedSince != nil:
@@ -139,6 +149,17 @@ func (f ResultFilter) Order() ResultOrder {
 // scanners do not count.
 type PhishingCounts struct {
 	Sent, Opened, Clicked, Reported, CredentialsSubmitted, AttachmentsOpened int
+}
+
+// PhishingLabel is a label of simulated emails, with counts of the emails that have it.
+type PhishingLabel struct {
+	ID    LabelID
+	Label string
+	// Sends is the number of emails that are not cancelled. The dates are the first and last send_at of these or, if all
+	// are cancelled, of all.
+	Sends                   int
+	FirstSendAt, LastSendAt time.Time
+	PhishingCounts
 }
 
 // PhishingSummary counts a client's simulated emails: those sent in the last 30, 90 and 365 days, including today, and

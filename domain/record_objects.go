@@ -295,6 +295,7 @@ type ResultRecord struct {
 	User                   Optional[Ref[UserKind]]     `json:"user" rule:"new,fixed"`
 	Template               Optional[Ref[TemplateKind]] `json:"template" rule:"fixed"`
 	TemplateName           Optional[TemplateName]      `json:"template_name" rule:"fixed"`
+	Label                  Optional[string]            `json:"label,omitzero" validate:"omitnil,filled,max=100,name"`
 	SendAt                 Optional[Time]              `json:"send_at" validate:"omitnil,epoch"`
 	SentAt                 Optional[Time]              `json:"sent_at" validate:"omitnil,epoch,past"`
 	OpenedAt               Optional[*Time]             `json:"opened_at" validate:"omitnil,epoch,past"`

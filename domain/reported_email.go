@@ -52,6 +52,7 @@ type ReportedEmailFilter struct {
 	Period       // of reporting
 	Class        *EmailClass
 	UpdatedSince *time.Time
+	Sort         Sort // by reported_at; empty is ascending
 }
 
 // ClassificationLife is how long a classification is kept for users who report the same message later.

@@ -101,3 +101,11 @@ func Later(a, b time.Time) time.Time {
 	}
 	return b
 }
+
+// Earlier returns the earlier of two times.
+func Earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

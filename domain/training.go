@@ -51,6 +51,7 @@ type AssignmentFilter struct {
 	// Completed limits the time of completion; only without limits open assignments match.
 	Completed    Period
 	UpdatedSince *time.Time
+	Sort         Sort // by assigned_at; empty is ascending
 }
 
 // Status returns the state of the assignment on a day. It is overdue from the day after DueOn (decisions 7.1).

@@ -98,10 +98,12 @@ func (a *API) bind(s *op.Set) {
 
 	op.BindList(s, api.ListPhishingResults, a.listPhishingResults, resultOf)
 	op.Bind(s, api.GetPhishingSummary, a.getPhishingSummary)
+	op.BindList(s, api.ListPhishingLabels, a.listPhishingLabels, labelOf)
 	op.BindList(s, api.ListPhishingTemplates, a.listPhishingTemplates, templateOf)
 	op.Bind(s, api.SendPhishing, a.sendPhishing)
 	op.Bind(s, api.CancelSend, a.cancelSend)
 	op.Bind(s, api.CancelSends, a.cancelSends)
+	op.BindPrepare(s, api.CancelSends, a.cancelBatches)
 	op.BindList(s, api.ListEmails, a.listEmails, sentEmailOf)
 	op.BindList(s, api.ListReportedEmails, a.listReportedEmails, reportedEmailOf)
 

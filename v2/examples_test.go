@@ -60,8 +60,8 @@ func recordExamples(t *testing.T, h *v2test.Harness) *v2test.Examples {
 
 // demo is what examples name of the demonstration.
 type demo struct {
-	client, user, email, exposed, breach, report, policy, course, template, webhook, paused string
-	collections, users, assignments, scheduled, sent                                        []string
+	client, user, email, exposed, breach, report, policy, course, template, label, webhook, paused string
+	collections, users, assignments, scheduled, sent                                               []string
 }
 
 func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
@@ -103,6 +103,7 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 	}
 	d.course = list("/v2/courses", "id")[0]
 	d.template = list("/v2/phishing/templates", "id")[0]
+	d.label = list(of+"/phishing/labels", "label")[0]
 	for _, x := range e.Items(of + "/dark-web/exposures") {
 		if x["resolved_at"] == nil && x["severity"] == "critical" {
 			d.exposed, d.breach = fmt.Sprint(x["user_id"]), fmt.Sprint(x["breach_name"])
@@ -171,6 +172,7 @@ func (d demo) reads() []v2test.Call {
 		{ID: "dark_web.users.list", Path: d.of(), Query: "limit=2"},
 		{ID: "phishing.results.list", Path: d.of(), Query: "limit=2&status=clicked&since=2026-03-15T00:00:00Z&until=2026-06-15T00:00:00Z"},
 		{ID: "phishing.summary", Path: d.of()},
+		{ID: "phishing.labels.list", Path: d.of(), Query: "limit=2"},
 		{ID: "phishing.templates.list", Query: "limit=2"},
 		{ID: "phishing.reported.list", Path: d.of(), Query: "limit=2&classification=phishing"},
 		{ID: "frameworks.list", Query: "limit=1"},
@@ -204,7 +206,7 @@ func (d demo) writes() []v2test.Call {
 		{ID: "frameworks.assign", Path: d.of(), Body: `{"framework_id": "soc2", "audience": {"type": "all"}, ` +
 			`"modules": {"policies": true}, "dry_run": true}`},
 		{ID: "frameworks.remove", Path: d.of("assignment_id", d.assignments[len(d.assignments)-1])},
-		{ID: "phishing.send", Path: d.of(), Body: `{"user_ids": ["` + d.user + `"], "template_id": "` + d.template + `", ` +
+		{ID: "phishing.send", Path: d.of(), Body: `{"user_ids": ["` + d.user + `"], "template_id": "` + d.template + `", "label": "Quarterly campaign", ` +
 			`"send_at": "2026-06-16T09:00:00Z"}`},
 		{ID: "phishing.sends.cancel", Path: d.of("result_id", d.scheduled[0])},
 		{ID: "phishing.sends.cancel_many", Path: d.of(), Body: `{"result_ids": ["` + strings.Join(d.scheduled[:2], `", "`) + `", "` + d.sent[0] + `"]}`},

@@ -53,7 +53,9 @@ func (a *API) listExposures(
 	if err != nil {
 		return domain.Slice[domain.Exposure]{}, err
 	}
-	return t.Exposures(ctx, within, toTime(in.Query.UpdatedSince), w)
+	return t.Exposures(ctx, domain.ExposureFilter{
+		Period: within, UpdatedSince: toTime(in.Query.UpdatedSince), Sort: domain.Sort(in.Query.Sort),
+	}, w)
 }
 
 func (a *API) listDarkWebUsers(

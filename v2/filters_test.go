@@ -39,7 +39,7 @@ func TestFilterMatrix(t *testing.T) {
 	m.at["policy_id"] = m.partlySigned(t, client+"/policies")
 	result := h.Get(client+"/phishing/results?limit=1", e.Key).Want(200).Field("data").([]any)[0].(map[string]any)
 	m.own = d.of("ids", d.client, "collection_id", d.collections[1], "result_id", result["result_id"].(string), "user_id", result["user_id"].(string),
-		"course_id", d.course,
+		"course_id", d.course, "label", d.label,
 		"external_id", h.Get(client, e.Key).Want(200).Field("external_id").(string),
 		"key", domain.CallerFrom(h.As(e.Key)).Prefix, "operation", "users.update")
 	m.others = othersIDs(h)
@@ -138,7 +138,7 @@ func othersIDs(h *v2test.Harness) ids {
 	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, 'sent', $5, $5, $5, $5)`, client.ID, result, user.ID, parts.template, h.Clock.Now())
 	at["ids"], at["result_id"] = at["client_id"], result.String()
-	at["external_id"], at["course_id"] = "their own", strangers()["course_id"]
+	at["external_id"], at["course_id"], at["label"] = "their own", strangers()["course_id"], "their label"
 	return at
 }
 
@@ -165,7 +165,7 @@ func (m filterMatrix) texts(t *testing.T, o op.Operation, p op.Param) []string {
 		typ = typ.Elem()
 	}
 	switch {
-	case isID(p):
+	case isID(p), p.Name == "label":
 		if m.own[p.Name] == "" || m.others[p.Name] == "" {
 			t.Fatalf("%s: the matrix has no %s: add it to own and othersIDs in filters_test.go", o.Meta().ID, p.Name)
 		}

@@ -53,6 +53,7 @@ func pagedExposures(p *pagedTable) {
 	p.add(untilQuery, func(r pagedRow) bool { return beforeUntil(r.created) })
 	p.add(updatedQuery, pagedRow.recent)
 	p.add(sinceQuery+"&"+untilQuery+"&"+updatedQuery, func(r pagedRow) bool { return pagedWithin(r.created) && r.recent() })
+	p.sorted([]string{"", "first_seen_at", "-first_seen_at"})
 }
 
 // putRound puts a round of a course that the home's user has.
@@ -137,6 +138,7 @@ func pagedClientTraining(p *pagedTable) {
 	p.add("user_status=inactive&status=assigned,completed&"+updatedQuery, func(r pagedRow) bool {
 		return !active(r) && r.kind != 2 && changed(r)
 	})
+	p.sorted([]string{"", "assigned_at", "-assigned_at"})
 }
 
 // pagedStatuses are the states of results by the kind of their rows; those of
@@ -161,7 +163,7 @@ func pagedResults(p *pagedTable) {
 		}
 		of.put("phishing_results", "id", columns{
 			"id": of.id, "user_id": of.user, "template_id": template, "status": pagedStatuses[r.kind],
-			"send_at": r.sendAt(), "sent_at": at, "created_at": r.created, "updated_at": r.updated,
+			"label": pagedLabelOf(r), "label_key": pagedLabelOf(r), "send_at": r.sendAt(), "sent_at": at, "created_at": r.created, "updated_at": r.updated,
 		})
 	})
 	user, one := "user_id="+p.other.user.String(), p.rows[7].id
@@ -170,6 +172,7 @@ func pagedResults(p *pagedTable) {
 	p.add("result_id="+one, func(r pagedRow) bool { return r.id == one })
 	p.add("status=clicked", func(r pagedRow) bool { return r.kind == 2 })
 	p.add("status=scheduled", func(r pagedRow) bool { return !sent(r) })
+	p.add("label=DRILL", func(r pagedRow) bool { return pagedLabelOf(r) != nil })
 	p.add("status=sent,clicked,credentials_submitted", sent)
 	p.order = "updated_at"
 	p.add(updatedQuery, pagedRow.recent)
@@ -179,6 +182,33 @@ func pagedResults(p *pagedTable) {
 	p.add(sinceQuery+"&"+untilQuery+"&"+user+"&"+updatedQuery, func(r pagedRow) bool {
 		return sent(r) && pagedWithin(r.sendAt()) && r.finance() && r.recent()
 	})
+	p.sorted([]string{"", "send_at", "-send_at"})
+}
+
+// pagedLabelOf is the label of a row's result, or nil.
+func pagedLabelOf(r pagedRow) any {
+	if r.score%100 < 50 {
+		return nil
+	}
+	return "drill"
+}
+
+// pagedPhishingLabels: a neighbor and another partner's client have the same labels.
+func pagedPhishingLabels(p *pagedTable) {
+	p.ofClient(api.ListPhishingLabels, nil, "label")
+	p.order = "-created_at"
+	named := 0
+	p.name = func() ([16]byte, string) {
+		named++
+		label := fmt.Sprint("label ", named)
+		return md5.Sum([]byte(label)), label
+	}
+	p.fill(func(of *pagedRecords, r pagedRow) {
+		of.put("phishing_labels", "key", columns{
+			"key": r.id, "label": r.id, "sends": r.kind, "cancelled": 0, "first_send_at": r.created, "last_send_at": r.updated,
+		})
+	})
+	p.add("", pagedAll)
 }
 
 // pagedMails are the types of mails by the kind of their rows.
@@ -223,6 +253,7 @@ func pagedReported(p *pagedTable) {
 	p.add(sinceQuery+"&"+untilQuery+"&classification=pending&"+updatedQuery, func(r pagedRow) bool {
 		return r.kind == 0 && pagedWithin(r.created) && r.recent()
 	})
+	p.sorted([]string{"", "reported_at", "-reported_at"})
 }
 
 // pagedTypes and pagedStates are those of reports by their kind.

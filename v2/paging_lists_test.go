@@ -14,7 +14,7 @@ var pagedTables = map[string]func(*pagedTable){
 	"clients": pagedClients, "usage": pagedUsage, "users": pagedUsers, "users by email": pagedUsersByEmail, "admins": pagedAdmins,
 	"collections": pagedCollections, "members": pagedMembers, "policies": pagedPolicies, "policy users": pagedPolicyUsers,
 	"exposures": pagedExposures, "dark web users": pagedDarkWebUsers, "training": pagedTraining,
-	"client training": pagedClientTraining, "phishing results": pagedResults, "emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses,
+	"client training": pagedClientTraining, "phishing results": pagedResults, "phishing labels": pagedPhishingLabels, "emails": pagedEmails, "reported emails": pagedReported, "courses": pagedCourses,
 	"templates": pagedTemplates, "sync runs": pagedSyncRuns, "frameworks": pagedFrameworks, "reports": pagedReports,
 	"webhooks": pagedWebhooks, "deliveries": pagedDeliveries, "audit log": pagedAuditLog,
 }

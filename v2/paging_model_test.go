@@ -45,7 +45,7 @@ func (r pagedRow) compare(other pagedRow, inOrder string) int {
 		order = cmp.Compare(r.score, other.score)
 	case "updated_at":
 		order = r.updated.Compare(other.updated)
-	case "sent_at":
+	case "sent_at", "send_at":
 		order = r.sendAt().Compare(other.sendAt())
 	default:
 		order = r.created.Compare(other.created)
@@ -185,13 +185,15 @@ func (p *pagedTable) addSubset(query string, clients []domain.ClientID, holds fu
 	l.name, l.key = l.name+", of a subset's key", p.h.AddKey(p.tenant, bothScopes, clients)
 }
 
-// sorted makes of each list one in every sort.
+// sorted makes of each list one in every sort; the empty one leaves it in its order.
 func (p *pagedTable) sorted(sorts []string) {
 	var all []pagedList
 	for _, list := range p.lists {
 		for _, sort := range sorts {
 			l := list
-			l.name, l.sort, l.order = list.name+" by "+sort, sort, sort
+			if sort != "" {
+				l.name, l.sort, l.order = list.name+" by "+sort, sort, sort
+			}
 			all = append(all, l)
 		}
 	}

@@ -58,10 +58,15 @@ var plannedSQL = []string{
 	`UPDATE assignments SET completed_at = CASE WHEN hashtext(user_id::text || course_id) % 3 = 0 THEN assigned_at + interval '1 hour' END,
 		due_on = CASE WHEN hashtext(user_id::text || course_id) % 7 = 0 THEN '2026-06-01'::date ELSE due_on END WHERE client_id = $1`,
 	`UPDATE clients SET users_active = 3500, users_inactive = 500 WHERE id = $1`,
-	`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
+	`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, label, label_key, send_at, sent_at, created_at, updated_at)
 		SELECT $1, md5($2 || 'r' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, t.id,
-			CASE WHEN n % 4 = 0 THEN 'clicked' ELSE 'sent' END, at, at, at, at
+			CASE WHEN n % 4 = 0 THEN 'clicked' ELSE 'sent' END, CASE WHEN n % 7 = 0 THEN 'Drill' END, CASE WHEN n % 7 = 0 THEN 'drill' END,
+			at, at, at, at
 		FROM generate_series(1, 6000) AS n, phishing_templates AS t, LATERAL (SELECT '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour' AS at) AS x`,
+	`INSERT INTO phishing_labels (client_id, key, label, sends, cancelled, first_send_at, last_send_at)
+		SELECT $1, n, n, 1, 0, '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z' FROM generate_series(1, 2000) AS n`,
+	`INSERT INTO phishing_label_days (client_id, label_key, day, sent)
+		SELECT $1, n, '2026-06-01'::date - d, 1 FROM generate_series(1, 2000) AS n, generate_series(1, 5) AS d`,
 	`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 		SELECT $1, md5($2 || 'm' || n)::uuid, CASE WHEN n % 3 = 0 THEN $3::uuid ELSE md5($2 || 'u' || n % 2000 + 2)::uuid END, $2 || n, 'S', 'a@example.com',
 			CASE WHEN n % 4 = 0 THEN 'spam' ELSE 'pending' END, at, at
@@ -147,6 +152,7 @@ func plannedLists(c plannedClient) []plannedList {
 	const period, changed = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z", "updated_since=2026-05-10T00:00:00Z"
 	users, group := []string{"users_by_creation", "users_by_status_created"}, []string{"users_by_group"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
+	scheduled := []string{"phishing_results_by_send", "phishing_results_by_status_send"}
 	reported, assigned := []string{"reported_emails_by_report"}, []string{"assignments_by_assigned"}
 	open, completion := []string{"assignments_open_by_assigned", "assignments_by_assigned"}, []string{"assignments_by_completion_week"}
 	return []plannedList{
@@ -165,6 +171,8 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListPolicyUsers, policy(2), "status=unsigned", users},
 		{api.ListExposures, client, "", seen},
 		{api.ListExposures, client, period, seen},
+		{api.ListExposures, client, "sort=-first_seen_at", seen},
+		{api.ListExposures, client, "sort=-first_seen_at&" + period, seen},
 		{api.ListUsers, client, "overdue=true", nil},
 		{api.ListUsers, client, "overdue=false", users},
 		{api.ListDarkWebUsers, client, "", users},
@@ -182,13 +190,35 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListClientTraining, client, "user_id=" + c.user.String(), nil},
 		{api.ListClientTraining, client, "completed_since=2020-05-10T00:00:00Z", assigned},
 		{api.ListClientTraining, client, changed, []string{"assignments_by_change_week", "assignments_by_due_week"}},
+		{api.ListClientTraining, client, "sort=-assigned_at", assigned},
+		{api.ListClientTraining, client, "sort=-assigned_at&status=assigned", open},
+		{api.ListClientTraining, client, "sort=-assigned_at&status=completed", assigned},
+		{api.ListClientTraining, client, "sort=-assigned_at&user_status=active", assigned},
+		{api.ListClientTraining, client, "sort=-assigned_at&completed_since=2026-05-10T00:00:00Z&completed_until=2026-05-20T00:00:00Z", completion},
+		{api.ListClientTraining, client, "sort=-assigned_at&course_id=crs_01kdvm0000e008000000000001", []string{"assignments_by_course"}},
+		{api.ListClientTraining, client, "sort=-assigned_at&" + changed, []string{"assignments_by_change_week", "assignments_by_due_week"}},
 		{api.ListPhishingResults, client, "", []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, period, []string{"phishing_results_by_sent"}},
 		{api.ListPhishingResults, client, "user_id=" + c.user.String(), []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, "status=clicked", []string{"phishing_results_by_status", "phishing_results_by_created"}},
 		{api.ListPhishingResults, client, "status=sent,clicked", []string{"phishing_results_by_created"}},
 		{api.ListPhishingResults, client, changed, []string{"phishing_results_by_updated"}},
+		{api.ListPhishingResults, client, "sort=send_at", scheduled},
+		{api.ListPhishingResults, client, "sort=-send_at", scheduled},
+		{api.ListPhishingResults, client, "sort=-send_at&user_id=" + c.user.String(), nil},
+		{api.ListPhishingResults, client, "sort=-send_at&status=clicked", []string{"phishing_results_by_status_send"}},
+		{api.ListPhishingResults, client, "sort=-send_at&status=sent,clicked", scheduled},
+		{api.ListPhishingResults, client, "sort=-send_at&label=drill", []string{"phishing_results_by_label_send"}},
+		{api.ListPhishingResults, client, "label=drill", []string{"phishing_results_by_label"}},
+		{api.ListPhishingResults, client, "label=drill&" + period, nil},
+		{api.ListPhishingResults, client, "label=drill&" + changed, nil},
+		{api.ListPhishingLabels, client, "", []string{"phishing_labels_by_first"}},
+		{api.ListPhishingResults, client, "sort=-send_at&" + period, nil},
+		{api.ListPhishingResults, client, "sort=-send_at&" + changed, nil},
 		{api.ListReportedEmails, client, "", reported},
+		{api.ListReportedEmails, client, "sort=-reported_at", reported},
+		{api.ListReportedEmails, client, "sort=-reported_at&classification=spam", reported},
+		{api.ListReportedEmails, client, "sort=-reported_at&" + period, reported},
 		{api.ListReportedEmails, client, "classification=spam", reported},
 		{api.ListReportedEmails, client, period, reported},
 		{api.ListReportedEmails, client, changed, nil},

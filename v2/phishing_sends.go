@@ -48,6 +48,7 @@ func (a *API) schedule(ctx context.Context, c *db.Change, t *db.Tenant, req *api
 	for i := range results {
 		r := &results[i]
 		r.ID, r.SendAt = db.NewID[domain.ResultKind](), sendAt
+		r.Label, r.LabelKey = req.Body.Label.Value, domain.SortKey(req.Body.Label.Value)
 		send := api.PhishingSend{UserID: r.User, TemplateID: r.Template, SendAt: domain.At(sendAt)}
 		if !req.Body.DryRun { // op.Set.DryRun rolls the results of a dry run back
 			send.ResultID = &r.ID

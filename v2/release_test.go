@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,9 @@ func TestReleases(t *testing.T) {
 				for _, query := range [][]string{nil, {"limit=0"}, {"limit=1"}, {"sort=-created_at"}} {
 					at := w.ids()
 					path := pathOf(t, o, at, query...)
+					if slices.Equal(query, []string{"sort=-created_at"}) && sortSince(o) > release.String() {
+						continue // ignored here, and no order of the later release
+					}
 					here, there := w.Get(path, w.tenant.Key), l.Get(path, w.tenant.Key)
 					if here.Status != there.Status {
 						t.Fatalf("%s %v returns %d in %s and %d in the latest", o.Meta().ID, query, here.Status, release, there.Status)
@@ -131,6 +135,16 @@ func TestReleases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sortSince returns the release that added the parameter sort to an operation that earlier releases have; otherwise "".
+func sortSince(o op.Operation) string {
+	for _, p := range o.Input().Query {
+		if p.Name == "sort" {
+			return p.Tag.Get("since")
+		}
+	}
+	return ""
 }
 
 // toolSession opens a session with all tools and schemas; nil if the release has no MCP server.

@@ -29,5 +29,6 @@ func (a *API) listReportedEmails(
 	}
 	return t.ReportedEmails(ctx, domain.ReportedEmailFilter{
 		Period: within, Class: domain.OrNil(q.Classification), UpdatedSince: toTime(q.UpdatedSince),
+		Sort: domain.Sort(q.Sort),
 	}, w)
 }

@@ -132,7 +132,7 @@ func (w *world) send(o op.Operation, key string, at ids, headers ...string) v2te
 func (w *world) body(o op.Operation) map[string]any {
 	body, n := map[string]any{}, w.sampled.Add(1)
 	for _, m := range members(o) {
-		if w.release.Includes(m.since) {
+		if instead := o.Meta().ID == "phishing.sends.cancel_many" && m.name == "label"; w.release.Includes(m.since) && !instead {
 			body[m.name] = w.sample(m, n)
 		}
 	}
@@ -145,8 +145,8 @@ type member struct {
 	typ   reflect.Type // of the value
 	rules []string
 	since string
-	// null says that null is a value.
-	null bool
+	// null says that null is a value, and optional that the member is an Optional.
+	null, optional bool
 }
 
 // members are those of the operation's body.
@@ -159,7 +159,7 @@ func members(o op.Declaration) (list []member) {
 		f := body.Field(i)
 		m := member{name: rule.WireName(f), typ: f.Type, rules: strings.Split(f.Tag.Get("validate"), ","), since: f.Tag.Get("since")}
 		if element, nullable := rule.OptionalElement(f.Type); element != nil {
-			m.typ, m.null = element, nullable
+			m.typ, m.null, m.optional = element, nullable, true
 		} else if f.Type.Kind() == reflect.Pointer {
 			m.typ, m.null = f.Type.Elem(), true
 		}

@@ -17,7 +17,12 @@ type staff struct {
 }
 
 func newStaff(t *testing.T, users int) *staff {
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
+	return newStaffOf(t, v2test.Options{Limits: v2test.Unlimited}, users)
+}
+
+// newStaffOf is newStaff of a service with options.
+func newStaffOf(t *testing.T, o v2test.Options, users int) *staff {
+	h := v2test.New(t, o)
 	s := &staff{Harness: h, tenant: h.AddPartner("Partner")}
 	s.client = h.AddClient(s.tenant, "Client")
 	for i := range users {

@@ -61,6 +61,8 @@ func crowdParts(w *world) {
 		SELECT gen_random_uuid(), 'Template ' || n, 'en', 'it', 'S', 'it@example.com', '', '', $1 FROM generate_series(1, 600) AS n`, now)
 	w.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
 		SELECT $1, gen_random_uuid(), $2, $3, 'sent', $4, $4, $4, $4 FROM generate_series(1, 600) AS n`, w.client.ID, w.user.ID, w.parts.template, now)
+	w.Exec(`INSERT INTO phishing_labels (client_id, key, label, sends, cancelled, first_send_at, last_send_at)
+		SELECT $1, n, n, 1, 0, $2, $2 FROM generate_series(1, 600) AS n`, w.client.ID, now)
 	w.Exec(`INSERT INTO reported_emails (client_id, id, user_id, message_id, subject, sender, classification, reported_at, updated_at)
 		SELECT $1, gen_random_uuid(), $2, n || '@example.com', 'S', 'a@example.com', 'pending', $3, $3 FROM generate_series(1, 600) AS n`,
 		w.client.ID, w.user.ID, now)

@@ -41,7 +41,7 @@ func assignmentFilter(in *api.ListClientTrainingInput) (domain.AssignmentFilter,
 	within, err := newPeriod("completed_", q.CompletedSince, q.CompletedUntil)
 	f := domain.AssignmentFilter{
 		User: filterID[domain.UserKind](q.UserID), Course: filterID[domain.CourseKind](q.CourseID),
-		UserStatus: q.UserStatus, UpdatedSince: toTime(q.UpdatedSince), Completed: within,
+		UserStatus: q.UserStatus, UpdatedSince: toTime(q.UpdatedSince), Completed: within, Sort: domain.Sort(q.Sort),
 	}
 	if q.Status != nil {
 		f.Statuses = *q.Status

@@ -25,6 +25,9 @@ func newCounted(t *testing.T) (*worldtest.World, domain.ClientID, domain.UserID)
 	w.Add("framework_assignments", row{"client_id": client, "id": db.NewID[domain.FrameworkAssignmentKind](), "framework_id": "hipaa",
 		"audience_type": "all", "training": true, "phishing": false, "policies": false, "reporting": false, "created_at": noon})
 	w.AddSimulation(client, user, 3, false)
+	w.Exec("UPDATE phishing_results SET label = 'Drill', label_key = 'drill'")
+	w.Exec(`INSERT INTO phishing_labels (client_id, key, label, sends, cancelled, first_send_at, last_send_at)
+		SELECT client_id, label_key, label, 0, 0, '-infinity', '-infinity' FROM phishing_results`)
 	for round := 1; round <= 2; round++ {
 		w.Add("assignments", row{"client_id": client, "user_id": user, "course_id": domain.CourseID{0x01, 0x9b, 0x77, 0x40, 6: 0x70, 8: 0x80, 15: 1},
 			"round": round, "position": 1, "assigned_at": noon, "due_on": "2026-07-01"})
@@ -65,6 +68,8 @@ func TestRecountCorrectsEveryStoredCount(t *testing.T) {
 	w.Exec(`UPDATE collections SET member_count = 0`)
 	w.Exec(`UPDATE phishing_days SET opened = 1`)
 	w.Exec(`INSERT INTO phishing_days (client_id, day, sent) VALUES ($1, '2026-01-01', 4)`, client.UUID())
+	w.Exec(`UPDATE phishing_label_days SET opened = 1`)
+	w.Exec(`UPDATE phishing_labels SET sends = 0, cancelled = 7, last_send_at = 'infinity'`)
 	w.Exec(`UPDATE template_uses SET used = 0`)
 	w.Exec(`UPDATE policies SET acknowledged_count = 1`)
 	w.Exec(`UPDATE assignments SET superseded = false`)

@@ -58,6 +58,8 @@ var tables = slices.Concat([]table{
 	{name: "policy_signatures", rows: ofClients},
 	{name: "template_uses", rows: ofClients},
 	{name: "phishing_days", rows: ofClients},
+	{name: "phishing_labels", rows: ofClients},
+	{name: "phishing_label_days", rows: ofClients},
 	{name: "phishing_results", rows: ofClients},
 	{name: "reported_emails", rows: ofClients},
 	{name: "email_classifications", rows: ofClients},

@@ -31,7 +31,8 @@ func CancelSends(ctx context.Context, c *db.Change, t *db.Tenant, ids []domain.R
 			c.ObjectEvent(domain.ResultUpdated, domain.UserKey{Client: t.ID, User: r.User}, r.ID.UUID())
 		}
 	}
-	return results, c.CountTemplateUses(ctx, changes)
+	_, err = c.CountSends(ctx, changes)
+	return results, err
 }
 
 // cancelSends deletes the emails from the outbox, marks their results as failed, and returns the results that it

@@ -23,6 +23,8 @@ type markedRow struct {
 	UserID   *domain.UserID
 	ID       domain.MessageID
 	Kind     db.OutboxKind
+	// LabelKey is the key of the label of a simulated email; nil for none, and for other emails.
+	LabelKey *string
 	// BreachName is the breach of a domain.ExposureNotice; nil for other emails.
 	BreachName *string
 }
@@ -47,7 +49,7 @@ func MarkSent(ctx context.Context, d *db.DB, mails []SentMail) (map[domain.Messa
 				notices = append(notices, m)
 			case m.Kind == db.SimulatedMail:
 				user := domain.UserKey{Client: m.ClientID, User: *m.UserID}
-				c.CountMails(m.ClientID, domain.DateOf(sentAt), domain.PhishingCounts{Sent: 1})
+				c.CountMails(m.ClientID, domain.OrZero(m.LabelKey), domain.DateOf(sentAt), domain.PhishingCounts{Sent: 1})
 				c.Rescore(user)
 			}
 		}
@@ -107,23 +109,23 @@ func markSent(ctx context.Context, c *db.Change, mails []SentMail, sentAt time.T
 		), requests AS (
 			UPDATE mail_requests AS r SET sent_at = ?sent FROM settled AS s
 			WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?requestedMail
-			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type, r.breach_name
+			RETURNING r.client_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.type, NULL AS label_key, r.breach_name
 		), simulations AS (
 			UPDATE phishing_results AS r SET status = ?resultSent, sent_at = ?sent, updated_at = greatest(r.updated_at, ?now),
 				automated = s.scanned IS NOT NULL, automated_reason = s.scanned
 			FROM settled AS s WHERE r.client_id = s.client_id AND r.id = s.id AND s.kind = ?simulatedMail
-			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, ?phishingMail::text AS type, NULL
+			RETURNING r.client_id, r.user_id, r.id, s.kind, s.from_email, s.subject, ?phishingMail::text AS type, r.label_key, NULL
 		), partners AS (
 			UPDATE partner_mails AS r SET sent_at = ?sent FROM settled AS s
 			WHERE r.partner_id = s.client_id AND r.id = s.id AND s.kind = ?partnerMail
-			RETURNING r.partner_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.kind, NULL
+			RETURNING r.partner_id, s.user_id, r.id, s.kind, s.from_email, s.subject, r.kind, NULL, NULL
 		), marked AS (
 			SELECT * FROM requests UNION ALL SELECT * FROM simulations UNION ALL SELECT * FROM partners
 		), recorded AS (
 			INSERT INTO sent_emails (client_id, user_id, id, sent_at, from_email, subject, send_method, message_type)
 			SELECT client_id, user_id, id, ?sent, from_email, subject, ?bySMTP, type FROM marked WHERE user_id IS NOT NULL
 		)
-		SELECT client_id, user_id, id, kind, breach_name FROM marked`,
+		SELECT client_id, user_id, id, kind, label_key, breach_name FROM marked`,
 		pg.Named{
 			"clients": clients, "ids": ids, "tokens": tokens, "users": users, "from": from,
 			"subjects": subjects, "now": c.At, "sent": sentAt, "requestedMail": db.RequestedMail,

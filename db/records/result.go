@@ -113,6 +113,9 @@ func (b *results) apply(in *domain.ResultRecord, before, r *importedResult) erro
 	if err := b.setTemplate(in, before, r); err != nil {
 		return err
 	}
+	if err := setLabel(in, before, r); err != nil {
+		return err
+	}
 	if before != nil && before.SentAt != nil && in.SentAt.Given && !r.SentAt.Equal(*before.SentAt) {
 		return cannotChange("sent_at")
 	}
@@ -155,6 +158,21 @@ func (b *results) setTemplate(in *domain.ResultRecord, before, r *importedResult
 	}
 	if r.Template.IsZero() {
 		return missing("template")
+	}
+	return nil
+}
+
+// setLabel sets the key of a new result's label. It returns an error if the record changes the label of an existing
+// result, other than its spelling, which is that of the label's first send.
+func setLabel(in *domain.ResultRecord, before, r *importedResult) error {
+	switch key := domain.SortKey(in.Label.Value); {
+	case !in.Label.Given:
+	case before == nil:
+		r.LabelKey = key
+	case before.LabelKey != key:
+		return cannotChange("label")
+	default:
+		r.Label = before.Label
 	}
 	return nil
 }
@@ -253,7 +271,7 @@ func checkProgress(before, after *domain.Result) error {
 	return nil
 }
 
-// follow adds the effects of new and changed results to the change, and counts the uses of templates. Events are
+// follow adds the effects of new and changed results to the change, and counts them by label and template. Events are
 // only of changed results, of clients that are not archived. It puts the emails of scheduled results into the outbox,
 // and deletes the emails of results that are no longer scheduled.
 func (b *results) follow(ctx context.Context) error {
@@ -288,7 +306,31 @@ func (b *results) follow(ctx context.Context) error {
 	if err := queueMails(ctx, b.Change, waiting); err != nil {
 		return err
 	}
-	return b.CountTemplateUses(ctx, changes)
+	spellings, err := b.CountSends(ctx, changes)
+	if err != nil {
+		return err
+	}
+	return b.spellLabels(ctx, changes, spellings)
+}
+
+// spellLabels gives those of the changed results whose labels are spelled differently the spellings of the labels.
+func (b *results) spellLabels(ctx context.Context, changes []db.ResultChange, spellings map[db.LabelOf]string) error {
+	var clients, ids [][16]byte
+	var labels []string
+	for i := range changes {
+		r := &changes[i]
+		label, counted := spellings[db.LabelOf{Client: r.Client, Key: r.After.LabelKey}]
+		if counted && label != r.After.Label {
+			clients, ids, labels = append(clients, r.Client), append(ids, r.After.ID), append(labels, label)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return pg.Run(ctx, b, "spell labels", pg.SQL(`
+		UPDATE phishing_results AS r SET label = l.label
+		FROM unnest(?::uuid[], ?::uuid[], ?::text[]) AS l (client_id, id, label)
+		WHERE r.client_id = l.client_id AND r.id = l.id`, clients, ids, labels))
 }
 
 // queueMails puts the emails of results into the outbox, as not urgent (2), or updates the due times of those that are

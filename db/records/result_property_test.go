@@ -36,6 +36,9 @@ func drawResults(t *rapid.T, users []domain.UserID, known []domain.ResultRecord)
 				*f = maybe(time.Duration(sent)*day - time.Duration(rapid.IntRange(-1, 60).Draw(t, "minutes"))*time.Minute)
 			}
 		}
+		if label := rapid.SampledFrom([]string{"", "Drill", "DRILL", "Other"}).Draw(t, "label"); isNew && label != "" {
+			r.Label = domain.Give(label)
+		}
 		if isNew && rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
 			r.SentAt, r.SendAt = domain.Optional[domain.Time]{}, moment(-day)
 		}

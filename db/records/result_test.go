@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,43 @@ func TestImportResults(t *testing.T) {
 	if n := w.ResultUpdates(); n != 1 || outbox != 0 || mails != 0 {
 		t.Errorf("%d events, %d mails wait, %d are asked for", n, outbox, mails)
 	}
+}
+
+// TestImportLabels verifies that results get the spelling of a label's first one, and that their labels are counted and
+// do not change.
+func TestImportLabels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	user := w.AddUser(w.AddClient(), domain.RoleStandard, 750)
+	w.Add("phishing_templates", row{"id": aTemplate})
+	all := []domain.ResultRecord{resultOf(user), resultOf(user), resultOf(user)}
+	for i, label := range []string{"Drill", "DRILL", "Other"} {
+		all[i].Label, all[i].SentAt = domain.Give(label), moment(time.Duration(i)*day)
+	}
+	all[1].SentAt, all[1].SendAt = domain.Optional[domain.Time]{}, moment(-day)
+	importAll(w, records.Results, all[:1], "created")
+	importAll(w, records.Results, all, "unchanged", "created", "created")
+	importAll(w, records.Results, all, "unchanged", "unchanged", "unchanged")
+	w.WantPhishingCounts(t)
+	if n := w.Number("SELECT count(*) FROM phishing_results WHERE label = 'Drill' AND label_key = 'drill'"); n != 2 {
+		t.Errorf("%d results have the first spelling", n)
+	}
+
+	changed, later := all[0], all[1]
+	changed.Label, later.SendAt = domain.Give("Other"), moment(-9*day)
+	importAll(w, records.Results, []domain.ResultRecord{changed, later}, "refused: label", "updated")
+	later.FailedAt, later.Failure = maybe(0), domain.Give(new(domain.FailureCancelled))
+	importAll(w, records.Results, []domain.ResultRecord{later}, "updated")
+	w.WantPhishingCounts(t)
+	w.Must(w.Snapshot(t.Context(), func(ctx context.Context) error {
+		for record, err := range records.Results.Export(ctx, w.DB, domain.PartnerID{}) {
+			w.Must(err)
+			if r := record.(*domain.ResultRecord); r.Label.Value != "Drill" && r.Label.Value != "Other" {
+				t.Errorf("exported %+v", r.Label)
+			}
+		}
+		return nil
+	}))
 }
 
 // TestImportResultsRefuses: records that cannot be are refused by the field.

@@ -100,6 +100,12 @@ func (g *generator) scheduledSimulation(u *user, at time.Time) simulation {
 	}}}
 }
 
+// labeled returns the email with a label.
+func (s simulation) labeled(label string) simulation {
+	s.Label, s.LabelKey = label, domain.SortKey(label)
+	return s
+}
+
 // suspiciousEmails are real emails that users report, with their classifications.
 var suspiciousEmails = []struct {
 	subject, sender string

@@ -31,9 +31,16 @@ func inTx(ctx context.Context, d *db.DB, fill func(context.Context) error) error
 	})
 }
 
-// addCounts counts the seeded emails by day and by template.
+// addCounts counts the seeded emails by label, day and template. None of those with a label is cancelled.
 func addCounts(ctx context.Context, d *db.DB) error {
-	return doctor.AddCounts(ctx, d, "phishing by day", "uses of templates")
+	err := pg.Run(ctx, d, "count the emails of labels", pg.SQL(`
+		INSERT INTO phishing_labels (client_id, key, label, sends, cancelled, first_send_at, last_send_at)
+		SELECT client_id, label_key, min(label), count(*), 0, min(send_at), max(send_at)
+		FROM phishing_results WHERE label_key IS NOT NULL GROUP BY 1, 2 ON CONFLICT DO NOTHING`))
+	if err != nil {
+		return err
+	}
+	return doctor.AddCounts(ctx, d, "phishing by day", "phishing by label and day", "uses of templates")
 }
 
 // partnerNamed returns the id of the partner with a name, or zero if there is none.

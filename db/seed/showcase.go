@@ -129,7 +129,7 @@ func (g *generator) addShowcaseTraining(c *client) {
 }
 
 // addShowcasePhishing adds simulated emails of the last weeks in every status, including reported, automated, scheduled
-// and failed ones, and reports of real emails with every classification.
+// and failed ones, most of them with one of two labels, and reports of real emails with every classification.
 func (g *generator) addShowcasePhishing(c *client) {
 	users := c.active(anyUser)
 	for i, r := range []outcome{
@@ -139,11 +139,14 @@ func (g *generator) addShowcasePhishing(c *client) {
 		{opened: true, clicked: true, credentials: true, reported: true},
 		{automated: scannerReasons[0]}, {opened: true, clicked: true, automated: scannerReasons[1]},
 	} {
-		u := users[i]
-		u.simulations = append(u.simulations, g.sentSimulation(u, g.at(g.today.AddDays(-2-2*i)), r))
+		u, label := users[i], "Quarterly campaign"
+		if i%3 == 0 {
+			label = "Invoice drill"
+		}
+		u.simulations = append(u.simulations, g.sentSimulation(u, g.at(g.today.AddDays(-2-2*i)), r).labeled(label))
 	}
 	for i, u := range users[:3] {
-		u.simulations = append(u.simulations, g.scheduledSimulation(u, g.at(g.today.AddDays(2+i))))
+		u.simulations = append(u.simulations, g.scheduledSimulation(u, g.at(g.today.AddDays(2+i))).labeled("Quarterly campaign"))
 	}
 	failed := g.scheduledSimulation(users[3], g.at(g.today.AddDays(-3)))
 	failed.Status, failed.FailedAt = domain.ResultFailed, &failed.SendAt

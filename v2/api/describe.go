@@ -48,6 +48,7 @@ var Objects = map[string]string{
 	"Course":                 "A course that you can assign to users.",
 	"TrainingAssignment":     "A course assigned to a user, with its due date and status.",
 	"UserTrainingAssignment": "A course assigned to one of a client's users, with its due date and status.",
+	"PhishingLabel":          "A label of simulated emails, with the number of emails by outcome.",
 	"PhishingTemplate":       "A template for simulated emails.",
 	"PhishingResult":         "A simulated email to a user and its outcome.",
 	"PhishingSend":           "A scheduled simulated email.",

@@ -17,7 +17,7 @@ var Operations = []op.Declaration{
 	GetDarkWeb, ListExposures, ListDarkWebUsers, ResolveExposure,
 	ListTraining, ListClientTraining, ListCourses, AssignTraining, RemindTraining,
 	ListFrameworks, ListClientFrameworks, GetFramework, AssignFramework, RemoveFramework,
-	ListPhishingResults, GetPhishingSummary, ListPhishingTemplates,
+	ListPhishingResults, GetPhishingSummary, ListPhishingLabels, ListPhishingTemplates,
 	SendPhishing, CancelSend, CancelSends,
 	ListEmails,
 	ListReportedEmails,

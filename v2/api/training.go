@@ -89,13 +89,14 @@ type ListClientTrainingInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		UserID         string              `query:"user_id" validate:"max=500" doc:"Only this user's courses."`
-		UserStatus     domain.UserStatus   `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who currently have this status."`
-		CourseID       string              `query:"course_id" validate:"max=500" doc:"Only assignments of this course."`
-		Status         *AssignmentStatuses `query:"status" doc:"Only courses with one of these statuses today (UTC), comma-separated."`
-		CompletedSince *domain.Time        `query:"completed_since" doc:"Only courses completed at or after this time."`
-		CompletedUntil *domain.Time        `query:"completed_until" doc:"Only courses completed before this time."`
-		UpdatedSince   *domain.Time        `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the user's list at or after this time."`
+		UserID         string                `query:"user_id" validate:"max=500" doc:"Only this user's courses."`
+		UserStatus     domain.UserStatus     `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who currently have this status."`
+		CourseID       string                `query:"course_id" validate:"max=500" doc:"Only assignments of this course."`
+		Status         *AssignmentStatuses   `query:"status" doc:"Only courses with one of these statuses today (UTC), comma-separated."`
+		CompletedSince *domain.Time          `query:"completed_since" doc:"Only courses completed at or after this time."`
+		CompletedUntil *domain.Time          `query:"completed_until" doc:"Only courses completed before this time."`
+		UpdatedSince   *domain.Time          `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the user's list at or after this time."`
+		Sort           domain.AssignmentSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list: assigned_at (default), or -assigned_at for the newest assignments first."`
 	}
 }
 

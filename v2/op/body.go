@@ -39,10 +39,31 @@ func (in *Input) bindBody(v reflect.Value, r Request, f *rule.Faults) {
 		reader := rule.Reader{Lenient: r.Lenient, Includes: r.Release.Includes, Fixed: func(name string) bool {
 			return in.creation != nil && in.creation.hasMember(name, r.Release)
 		}}
-		reader.Read(body, v.FieldByIndex(in.body).Addr().Interface(), f)
+		given := reader.Read(body, v.FieldByIndex(in.body).Addr().Interface(), f)
+		in.checkRequired(given, r.Release, f)
 	case len(r.Body) > 0 && !r.Lenient:
 		f.Add(rule.Whole, "must be empty; this operation accepts no body")
 	}
+}
+
+// checkRequired adds a fault for each field that is missing in given, unless that is nil, and that the release requires
+// though a later one does not (RequiredBefore).
+func (in *Input) checkRequired(given map[string]bool, r Release, f *rule.Faults) {
+	if given == nil || in.Body.Kind() != reflect.Struct {
+		return
+	}
+	for _, field := range reflect.VisibleFields(in.Body) {
+		if name := rule.WireName(field); r.RequiredBefore(field) && !given[name] {
+			f.Add(name, rule.Required)
+		}
+	}
+}
+
+// RequiredBefore reports whether the release requires a field of a body that a later release does not. The tag optional
+// names the first release in which it may be missing, such as optional:"2.5". The field lacks the rule required.
+func (r Release) RequiredBefore(f reflect.StructField) bool {
+	since, ok := f.Tag.Lookup("optional")
+	return ok && !r.Includes(since)
 }
 
 // isJSON reports whether a body is JSON, whatever its kind.

@@ -120,7 +120,8 @@ func (in *Input) requiredSince() string {
 		}
 		for _, f := range reflect.VisibleFields(f.Type) {
 			rules := strings.Split(f.Tag.Get("validate"), ",")
-			required := slices.Contains(rules, "required") || slices.Contains(rules, "filled")
+			optional, _ := rule.OptionalElement(f.Type) // "filled" then only concerns one that is given
+			required := optional == nil && (slices.Contains(rules, "required") || slices.Contains(rules, "filled"))
 			if required && !V2_0.Includes(f.Tag.Get("since")) {
 				return rule.WireName(f)
 			}

@@ -28,6 +28,15 @@ func (b *bound) write(ctx context.Context, in any) (out any, err error) {
 	return out, nil
 }
 
+// InWrite runs work within the set's AroundWrite, as a part of an operation that writes and is bound in the set. A step
+// before the transaction (BindPrepare) so writes in transactions of its own.
+func InWrite[In, Out any](ctx context.Context, s *Set, o *Op[In, Out], in *In, work func(context.Context) error) error {
+	if s.AroundWrite == nil {
+		return work(ctx)
+	}
+	return s.AroundWrite(ctx, s.bound[o], in, func(ctx context.Context) (any, error) { return nil, work(ctx) })
+}
+
 // dryRun returns do as a dry run: it returns the results of do, but keeps nothing that do writes, not even its audit
 // entry. It fails if the set has no DryRun.
 func (b *bound) dryRun(do func(context.Context, any) (any, error)) func(context.Context, any) (any, error) {

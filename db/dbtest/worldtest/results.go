@@ -52,6 +52,10 @@ func (w *World) WantPhishingCounts(t interface{ Fatalf(string, ...any) }) {
 			t.Fatalf("%s: %d differ from a recount", what, n)
 		}
 	}
+	wrong, err := doctor.Recount(w.T.Context(), w.DB, "phishing by label and day", "sends by label", "dates of labels")
+	if err != nil || len(wrong) > 0 {
+		t.Fatalf("labels differ from a recount: %v, %v", wrong, err)
+	}
 }
 
 // ResultStatuses reads the statuses of all results, by id.

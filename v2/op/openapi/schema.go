@@ -239,7 +239,7 @@ func (m *mapper) object(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 		no := false
 		schema.AdditionalProperties = openapi3.AdditionalProperties{Has: &no}
 	}
-	optionals, order := 0, []string{}
+	optionals, order, namesOne := 0, []string{}, false
 	members, err := membersOf(t)
 	if err != nil {
 		return nil, err
@@ -261,11 +261,14 @@ func (m *mapper) object(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 		if member.optional {
 			optionals++
 		}
+		if _, ok := f.Tag.Lookup("optional"); ok && !member.required { // another field may take its place
+			namesOne = true
+		}
 	}
 	if len(order) > 0 {
 		schema.Extensions = map[string]any{declaredOrder: order}
 	}
-	if optionals > 0 && optionals == len(order) {
+	if optionals > 0 && optionals == len(order) || namesOne {
 		schema.MinProps = 1 // a PATCH must have a member (decisions 3.13)
 	}
 	return schema.NewRef(), nil
@@ -282,7 +285,8 @@ type property struct {
 // it; an Optional never is.
 func (m *mapper) member(f field, d direction) (property, error) {
 	t, rules := f.Type, f.Tag.Get("validate")
-	p := property{required: d == output && !f.omits || d == input && isRequired(rules)}
+	required := isRequired(rules) || m.source.Release.RequiredBefore(f.StructField)
+	p := property{required: d == output && !f.omits || d == input && required}
 	nullable := false
 	if element, null := rule.OptionalElement(t); element != nil {
 		t, nullable, p.optional, p.required = element, null, true, false
