@@ -84,6 +84,20 @@ type Webhook struct {
 	LastDeliveryAt *time.Time
 	// FailingSince is the time of the first of the consecutive failures; nil for none.
 	FailingSince *time.Time
+	// HasAuthorization is true if its deliveries have the header Authorization, whose value is stored encrypted.
+	HasAuthorization bool
+}
+
+// DeliveryMessage is the content of one attempt.
+type DeliveryMessage struct {
+	URL string
+	// ID is the event's id, as callers see it.
+	ID string
+	// Secrets are the secrets of its signatures as callers got them, newest first.
+	Secrets []string
+	// Authorization is the value of the header Authorization; empty for none.
+	Authorization string
+	Body          []byte
 }
 
 // DeliveryStatus is the status of the delivery of an event to a subscription.
@@ -137,3 +151,9 @@ func NewWebhookSecret() string {
 
 // WebhookSecretContext returns the authenticated context with which a subscription's secrets are encrypted.
 func WebhookSecretContext(id WebhookID) []byte { return []byte("webhook:" + id.UUID()) }
+
+// WebhookAuthorizationContext returns the authenticated context with which the value of the header Authorization of a
+// subscription is encrypted.
+func WebhookAuthorizationContext(id WebhookID) []byte {
+	return []byte("webhook authorization:" + id.UUID())
+}

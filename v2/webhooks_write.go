@@ -46,9 +46,13 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 	w := domain.Webhook{
 		ID: db.NewID[domain.WebhookKind](), Partner: caller.Partner, Key: caller.Key, URL: in.Body.URL,
 		Events: dedupe(in.Body.Events), Clients: dedupe(in.Body.ClientIDs), Description: in.Body.Description,
-		Status: domain.WebhookActive,
+		Status: domain.WebhookActive, HasAuthorization: in.Body.Authorization != nil,
 	}
 	secret, sealed, err := a.newSecret(w.ID)
+	if err != nil {
+		return nil, err
+	}
+	authorization, err := a.sealAuthorization(w.ID, in.Body.Authorization)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,7 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 			return err
 		}
 		w.CreatedAt, w.UpdatedAt = c.At, c.At
-		return outbox.InsertWebhook(ctx, c, w, sealed)
+		return outbox.InsertWebhook(ctx, c, w, sealed, authorization)
 	})
 	if err != nil {
 		return nil, err
@@ -65,7 +69,8 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 	return &api.WebhookWithSecret{Webhook: webhookOf(w), Secret: secret}, nil
 }
 
-// prepareUpdateWebhook checks the given clients and endpoint. The endpoint is last, as the check resolves its host.
+// prepareUpdateWebhook checks the given clients, the encryption key if it is needed, and the given endpoint. The endpoint
+// is last, as the check resolves its host.
 func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInput) error {
 	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
@@ -73,6 +78,11 @@ func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInp
 	}
 	if err := a.checkWebhookUpdate(ctx, h, in); err != nil {
 		return err
+	}
+	if in.Body.Authorization.Value != nil {
+		if err := a.requireKey(); err != nil {
+			return err
+		}
 	}
 	if !in.Body.URL.Given {
 		return nil
@@ -91,8 +101,9 @@ func (a *API) updateWebhook(ctx context.Context, in *api.UpdateWebhookInput) (ou
 			return err
 		}
 		updated, changed := applyWebhookUpdate(h.Webhook, in)
-		if changed || h.Key != before.Key {
-			err = outbox.UpdateWebhook(ctx, c, before, &updated)
+		authorization, err := a.sealAuthorization(h.ID, in.Body.Authorization.Value)
+		if err == nil && (changed || h.Key != before.Key) {
+			err = outbox.UpdateWebhook(ctx, c, before, &updated, authorization)
 		}
 		out = new(webhookOf(updated))
 		return err
@@ -132,10 +143,18 @@ func (a *API) checkWebhookUpdate(ctx context.Context, h *outbox.Webhook, in *api
 	return nil
 }
 
-// applyWebhookUpdate returns the subscription with the requested changes, and whether they change it.
+// applyWebhookUpdate returns the subscription with the requested changes, and whether they change it. Another server gets
+// no authorization that was meant for the previous one: whoever may change the URL could otherwise read it there.
 func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.Webhook, bool) {
-	b := in.Body
+	b, url := in.Body, w.URL
 	changed := domain.Apply(b.URL, &w.URL)
+	switch {
+	case b.Authorization.Given:
+		changed = changed || w.HasAuthorization || b.Authorization.Value != nil
+		w.HasAuthorization = b.Authorization.Value != nil
+	case w.HasAuthorization:
+		w.HasAuthorization = domain.SameWebhookServer(url, w.URL)
+	}
 	changed = applyList(b.Events, &w.Events) || changed
 	changed = applyList(b.ClientIDs, &w.Clients) || changed
 	changed = domain.ApplyNullable(b.Description, &w.Description) || changed

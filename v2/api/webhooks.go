@@ -17,6 +17,8 @@ type Webhook struct {
 	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
 	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or if the URL was changed or the webhook was activated after it."`
 	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the API key of the webhook was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled, or was disabled by version 1.0 of the service."`
+
+	HasAuthorization bool `json:"has_authorization" since:"2.5" doc:"Whether deliveries have the header Authorization. Its value is never shown."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
@@ -91,6 +93,8 @@ type CreateWebhookInput struct {
 		Events      []domain.EventType `json:"events" validate:"required,min=1,max=100,dive,enum" doc:"The types of events to deliver. A repeated type counts once."`
 		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500" doc:"The clients that the webhook is limited to; a repeated ID counts once. If omitted or empty, all clients that the key has access to."`
 		Description *string            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for."`
+
+		Authorization *string `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"The value of the header Authorization of deliveries, such as Bearer and a token, for receivers that cannot verify a signature. It is never shown."`
 	}
 }
 
@@ -111,6 +115,8 @@ type UpdateWebhookInput struct {
 		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated ID counts once. Empty for all clients that the webhook's API key has access to."`
 		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
 		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. paused drops waiting deliveries, and events until the webhook is active again are not delivered later. active also reactivates a disabled webhook."`
+
+		Authorization domain.Optional[*string] `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"The new value of the header Authorization of deliveries. It is removed if you change the scheme, host or port of url without giving it. Null clears it."`
 	}
 }
 
