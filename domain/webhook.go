@@ -35,6 +35,11 @@ const (
 // (decisions 8.3). For ReplacedSecretLife after a replacement, the replaced secret gives a second v1.
 const SignatureHeader = "X-Service-Signature"
 
+// BodySignatureHeader is the header with a signature of the body alone, for receivers that know this form only, which
+// GitHub introduced: sha256= and the HMAC-SHA256 of the body in hexadecimal, with the secret's whole text as its key. A
+// header has one such signature: a replaced secret gives none.
+const BodySignatureHeader = "X-Hub-Signature-256"
+
 // WebhookStatus is the status of a subscription. Only active subscriptions get deliveries.
 type WebhookStatus string
 
