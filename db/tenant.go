@@ -31,25 +31,38 @@ func (t *Tenant) DB() *DB { return t.db }
 func (u *User) DB() *DB { return u.db }
 
 // WithinReach returns the condition that a client, alias c, is within the caller's reach: it belongs to the key's
-// partner, is not archived and, unless the key has access to all clients, is listed for the key.
+// partner, is not archived and, unless the key has access to all clients, is Listed.
 func WithinReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	const ofPartner = "c.partner_id = ? AND c.archived_at IS NULL"
 	if caller.AllClients {
 		return pg.SQL(ofPartner, caller.Partner)
 	}
-	return pg.SQL(ofPartner+" AND EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = c.id)",
-		caller.Partner, caller.Key)
+	return pg.SQL(ofPartner+" AND ?", caller.Partner, Listed(ctx, "c.id"))
+}
+
+// Listed returns the condition that a client, an SQL expression, is one of those that are listed for the caller's key or,
+// if the caller is limited to one (domain.Caller.Only), that one. The caller must not have access to all clients.
+func Listed(ctx context.Context, client string) pg.Query {
+	caller := domain.CallerFrom(ctx)
+	if !caller.Only.IsZero() {
+		return pg.SQL(client+" = ?", caller.Only)
+	}
+	return pg.SQL("EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = "+client+")", caller.Key)
 }
 
 // Tenant returns a client. It returns NotFound if the client is not within the caller's reach. The text of the query is
 // built only once for each kind of caller.
 func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	caller := domain.CallerFrom(ctx)
-	if caller.AllClients {
-		return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfPartner(), []any{id, caller.Partner})))
+	values := []any{id, caller.Partner}
+	switch {
+	case caller.AllClients:
+		return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfPartner(), values)))
+	case caller.Only.IsZero():
+		return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfKey(), append(values, caller.Key))))
 	}
-	return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfKey(), []any{id, caller.Partner, caller.Key})))
+	return d.tenant(ctx, id, pg.Prepared(tenantQuery(ctx, id)))
 }
 
 // tenantOfPartner and tenantOfKey return the text of tenantQuery for callers who reach all clients, and for those

@@ -14,13 +14,23 @@ import (
 // prepareCreateWebhook checks the clients, the encryption key and the endpoint. The endpoint is last, as the check
 // resolves its host.
 func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInput) error {
-	if err := a.checkWebhookClients(ctx, domain.CallerFrom(ctx).Key, in.Body.ClientIDs); err != nil {
+	caller := domain.CallerFrom(ctx)
+	if err := a.checkWebhookClients(ctx, caller.Key, newWebhookClients(caller, in)); err != nil {
 		return err
 	}
 	if err := a.requireKey(); err != nil {
 		return err
 	}
 	return a.checkEndpoint(ctx, in.Body.URL)
+}
+
+// newWebhookClients returns the clients that a new subscription is limited to. Without any, a caller who is limited to one
+// client limits it to that one: the key itself may have access to more.
+func newWebhookClients(caller *domain.Caller, in *api.CreateWebhookInput) []domain.ClientID {
+	if len(in.Body.ClientIDs) == 0 && !caller.Only.IsZero() {
+		return []domain.ClientID{caller.Only}
+	}
+	return in.Body.ClientIDs
 }
 
 // checkWebhookClients returns InvalidRequest for clients to which the caller or the subscription's key has no access.
@@ -45,7 +55,7 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 	caller := domain.CallerFrom(ctx)
 	w := domain.Webhook{
 		ID: db.NewID[domain.WebhookKind](), Partner: caller.Partner, Key: caller.Key, URL: in.Body.URL,
-		Events: dedupe(in.Body.Events), Clients: dedupe(in.Body.ClientIDs), Description: in.Body.Description,
+		Events: dedupe(in.Body.Events), Clients: dedupe(newWebhookClients(caller, in)), Description: in.Body.Description,
 		Status: domain.WebhookActive, HasAuthorization: in.Body.Authorization != nil,
 	}
 	secret, sealed, err := a.newSecret(w.ID)
@@ -57,7 +67,7 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 		return nil, err
 	}
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := a.checkWebhookClients(ctx, w.Key, in.Body.ClientIDs); err != nil { // again: prepare had no transaction
+		if err := a.checkWebhookClients(ctx, w.Key, newWebhookClients(caller, in)); err != nil { // again: prepare had no transaction
 			return err
 		}
 		w.CreatedAt, w.UpdatedAt = c.At, c.At

@@ -24,27 +24,29 @@ const selectWebhook = `w.partner_id AS partner, w.id, w.key_id AS key, w.url, w.
 
 // webhookReach returns the condition that the caller may read and change a subscription, alias w: the caller's key
 // created it, or reaches all of the subscription's clients (decisions 8.6). These are client_ids or, if that is empty,
-// the clients of the key that created it. Archived clients count too.
+// the clients of the key that created it. Archived clients count too. A caller who is limited to one client reaches only
+// subscriptions of that one, whichever key created them.
 func webhookReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
 		return pg.SQL("w.partner_id = ?", caller.Partner)
 	}
-	return pg.SQL(`w.partner_id = ?partner AND (w.key_id = ?key OR CASE WHEN cardinality(w.client_ids) > 0
-		THEN NOT EXISTS (
-			SELECT 1 FROM unnest(w.client_ids) AS c (id)
-			WHERE NOT EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?key AND k.client_id = c.id))
+	own := pg.SQL("w.key_id = ?", caller.Key)
+	if !caller.Only.IsZero() {
+		own = pg.SQL("false")
+	}
+	return pg.SQL(`w.partner_id = ?partner AND (?own OR CASE WHEN cardinality(w.client_ids) > 0
+		THEN NOT EXISTS (SELECT 1 FROM unnest(w.client_ids) AS c (id) WHERE NOT ?listed)
 		ELSE ?coveredKey END)`,
-		pg.Named{"partner": caller.Partner, "key": caller.Key, "coveredKey": coveredKey("w.key_id", caller.Key)})
+		pg.Named{"partner": caller.Partner, "own": own, "listed": db.Listed(ctx, "c.id"), "coveredKey": coveredKey(ctx, "w.key_id")})
 }
 
 // coveredKey returns the condition that the key whose id is in a column is limited to a list of clients, which is not
-// empty, and that the key other lists all of these too.
-func coveredKey(column string, other domain.KeyID) pg.Query {
+// empty, and that all of these are listed for the caller too (db.Listed).
+func coveredKey(ctx context.Context, column string) pg.Query {
 	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
 			WHERE o.id = `+column+` AND NOT o.all_clients)
-		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT EXISTS (
-			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, other)
+		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT ?))`, db.Listed(ctx, "l.client_id"))
 }
 
 // Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.
@@ -96,11 +98,11 @@ func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domai
 // CoversKey reports whether the caller reaches all clients that a key of the same partner reaches.
 func CoversKey(ctx context.Context, d *db.DB, key domain.KeyID) (bool, error) {
 	caller := domain.CallerFrom(ctx)
-	if caller.AllClients || caller.Key == key {
+	if caller.AllClients || caller.Key == key && caller.Only.IsZero() {
 		return true, nil
 	}
 	return pg.One[bool](ctx, d, "compare two keys", pg.SQL(
-		"SELECT ? FROM api_keys AS a WHERE a.id = ?", coveredKey("a.id", caller.Key), key))
+		"SELECT ? FROM api_keys AS a WHERE a.id = ?", coveredKey(ctx, "a.id"), key))
 }
 
 // InsertWebhook inserts a subscription with its sealed secret, and its sealed authorization, if any. It returns Conflict if the partner has
