@@ -62,7 +62,7 @@ func (d *GradeDistribution) Add(grade Grade, users int) {
 type RoleRisk struct {
 	Role         Role `json:"role" doc:"The risk role."`
 	Users        int  `json:"users" doc:"Number of active users with this role."`
-	AverageScore int  `json:"average_score" doc:"Average score of these users, rounded."`
+	AverageScore int  `json:"average_score" doc:"Average score of the active users with this role, rounded."`
 }
 
 // FactorTotal is the sum of a factor over the scores of all users, and the number of users whom it affects.

@@ -92,7 +92,7 @@ func (FactorKey) Values() []string {
 type Factor struct {
 	Key   FactorKey `json:"key" doc:"Key of the factor, such as phishing_clicks."`
 	Label string    `json:"label" doc:"Name of the factor, for people."`
-	Delta int       `json:"delta" doc:"What the factor adds to the score; negative if it lowers the score."`
+	Delta int       `json:"delta" doc:"Points that the factor adds to the score; negative if the factor lowers the score."`
 }
 
 // Deltas holds the points that each factor adds to a score, in the order of FactorKey.Values. A user's are between -420
@@ -159,7 +159,7 @@ type Tallies struct {
 	PhishingReports          int  `json:"phishing_reports" doc:"Number of simulated emails reported."`
 	CredentialSubmissions    int  `json:"credential_submissions" doc:"Number of simulated emails that led to submitted credentials."`
 	AttachmentsOpened        int  `json:"attachments_opened" doc:"Number of simulated emails whose attachment was opened."`
-	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of emails reported that are not simulations, whatever their classification."`
+	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of reported emails that are not simulations, whatever their classification."`
 	PasswordBreachesActive   int  `json:"password_breaches_active" doc:"Number of unresolved exposures of passwords."`
 	PasswordBreachesResolved int  `json:"password_breaches_resolved" doc:"Number of resolved exposures of passwords."`
 	PIIBreaches              int  `json:"pii_breaches" doc:"Number of unresolved exposures of sensitive personal data."`

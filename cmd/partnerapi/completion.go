@@ -22,11 +22,11 @@ import (
 var completionScripts embed.FS
 
 type completionCmd struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
 func (completionCmd) Help() string {
-	return `For the current shell, run source <(partnerapi completion bash), the same with zsh (after compinit), or partnerapi completion fish | source. For every new shell, write the script to /etc/bash_completion.d/partnerapi, to _partnerapi in a folder of zsh's $fpath, or to ~/.config/fish/completions/partnerapi.fish.`
+	return `For the current shell, run source <(partnerapi completion bash), the same command with zsh (after compinit), or partnerapi completion fish | source. For all new shells, write the script to /etc/bash_completion.d/partnerapi, to _partnerapi in a folder of zsh's $fpath, or to ~/.config/fish/completions/partnerapi.fish.`
 }
 
 // Run prints the script.

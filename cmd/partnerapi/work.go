@@ -131,7 +131,7 @@ func (w *background) run(ctx context.Context) error {
 type workCmd struct {
 	database.Flags
 	config.WorkFlags
-	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"Address of /healthz, /readyz and /metrics. Default: none."`
+	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"Address at which to serve /healthz, /readyz and /metrics. Default: none."`
 }
 
 // Validate rejects invalid flags; kong calls it while parsing. A mail server requires --public-url: the command serves

@@ -23,7 +23,7 @@ type Member struct {
 	Name      string        `json:"name" doc:"The user's full name."`
 	Email     string        `json:"email" format:"email" doc:"The user's email address."`
 	AddedAt   domain.Time   `json:"added_at" doc:"When the user became a member."`
-	UpdatedAt domain.Time   `json:"updated_at" since:"2.5" doc:"When the user joined, or the user's record last changed. updated_since filters by this time."`
+	UpdatedAt domain.Time   `json:"updated_at" since:"2.5" doc:"When the user joined the collection or the user's record last changed. updated_since filters by this time."`
 }
 
 // CollectionPath is the path of an operation on one collection.
@@ -48,12 +48,12 @@ var (
 	CreateCollection = op.Declare[CreateCollectionInput, Collection](op.Meta{
 		ID: "collections.create", Method: "POST", Path: "/clients/:client_id/collections", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary:     "Create a collection",
-		Description: "Creates an empty collection. Its name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
+		Description: "Creates an empty collection. The name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteCollection = op.Declare[DeleteCollectionInput, op.NoContent](op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Delete a collection",
-		Description: "Deletes the collection, but not its users. Framework and policy assignments to it stay listed, with an empty " +
+		Description: "Deletes the collection but not its users. Framework and policy assignments to the collection remain, with an empty " +
 			"audience.",
 	})
 	ListMembers = op.DeclareList[ListMembersInput, Member](op.Meta{
@@ -65,13 +65,13 @@ var (
 	AddMembers = op.Declare[AddMembersInput, AddedMembers](op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add collection members",
-		Description: "Adds up to 500 users of the client, all of them or none; existing members are ignored. New members are assigned " +
+		Description: "Adds up to 500 of the client's users, all of them or none; existing members are ignored. New members are assigned " +
 			"the courses of the frameworks that are assigned to the collection.",
 	})
 	RemoveMember = op.Declare[RemoveMemberInput, op.NoContent](op.Meta{
 		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary:     "Remove a collection member",
-		Description: "Removes the user from the collection. Courses that were assigned because of the membership stay assigned.",
+		Description: "Removes the user from the collection. Courses assigned through the membership stay assigned.",
 	})
 )
 
@@ -104,7 +104,7 @@ type ListMembersInput struct {
 	Path  CollectionPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only members who joined, or whose record changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only members who joined or whose record changed at or after this time."`
 	}
 }
 

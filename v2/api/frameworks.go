@@ -19,7 +19,7 @@ type FrameworkMeasure struct {
 	Key    domain.Measure `json:"key" doc:"Key of the measure: T for training, P for phishing, A for policies, R for reports."`
 	Name   string         `json:"name" doc:"What is measured."`
 	Module domain.Module  `json:"module" doc:"The module that must be enabled for the measure to be evaluated."`
-	Target float64        `json:"target" doc:"The target: a percentage or, for R1, a number of reports. P2 must not exceed it; the others must reach it."`
+	Target float64        `json:"target" doc:"The target: a percentage or, for R1, a number of reports. P2 must not exceed the target; all other measures must reach it."`
 }
 
 // FrameworkCourse is a course that a framework requires.
@@ -34,7 +34,7 @@ type FrameworkAssignment struct {
 	ID         domain.FrameworkAssignmentID `json:"id" doc:"Opaque ID of the assignment."`
 	Framework  FrameworkRef                 `json:"framework" doc:"The framework that is assigned."`
 	Audience   FrameworkAudience            `json:"audience" doc:"The audience that the framework is assigned to."`
-	Modules    FrameworkModules             `json:"modules" doc:"The modules of the framework that are enabled."`
+	Modules    FrameworkModules             `json:"modules" doc:"The framework's modules, and whether each is enabled."`
 	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"Which requirements of the framework are met. At most 5 minutes old."`
 	CreatedAt  domain.Time                  `json:"created_at" doc:"When the framework was assigned."`
 	UpdatedAt  domain.Time                  `json:"updated_at" since:"2.5" doc:"When the assignment was created or last changed; a new evaluated_at alone does not count. updated_since filters by this time."`
@@ -49,7 +49,7 @@ type FrameworkRef struct {
 
 // FrameworkAudience is the audience of a framework assignment.
 type FrameworkAudience struct {
-	Type domain.FrameworkAudienceType `json:"type" doc:"The users in the audience: all users of the client, those of a group, or those of a collection."`
+	Type domain.FrameworkAudienceType `json:"type" doc:"The users in the audience: all users of the client, or the users of a group or collection."`
 	ID   *string                      `json:"id" doc:"Opaque ID of the group or collection. Null for all users."`
 	Name *string                      `json:"name" doc:"Name of the group or collection. Null for all users, and for a deleted collection, whose audience is empty."`
 }
@@ -78,7 +78,7 @@ type FrameworkRequirement struct {
 	Met    bool           `json:"met" doc:"Whether the target is reached or, for P2, not exceeded."`
 	Value  *float64       `json:"value" doc:"The measured value, in the unit of the target. Null if there is nothing to measure."`
 	Target *float64       `json:"target" doc:"The target: a percentage or, for R1, a number of reports. Null if there is none."`
-	Detail string         `json:"detail" doc:"The numerator and the denominator, in words."`
+	Detail string         `json:"detail" doc:"The numerator and denominator of the value, in words."`
 }
 
 // The operations on frameworks and their assignments.
@@ -99,20 +99,20 @@ var (
 	GetFramework = op.Declare[GetFrameworkInput, FrameworkAssignment](op.Meta{
 		ID: "frameworks.get", Starred: true, Method: "GET", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "Get a framework assignment",
-		Description: "Returns the assignment, with its audience and evaluation. The evaluation can be up to 5 minutes old.",
+		Description: "Returns the assignment with its audience and evaluation. The evaluation can be up to 5 minutes old.",
 	})
 	AssignFramework = op.Declare[AssignFrameworkInput, FrameworkAssigned](op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework",
 		Description: "Assigns the framework to an audience, and its required courses, due in 30 days, to the users in that audience, including " +
-			"those who join later. With `dry_run`, the response previews the courses and nothing changes; assigning a " +
-			"framework again to the same audience returns 409.", Fails: []domain.Code{domain.Conflict},
+			"users who join later. With `dry_run`, it previews the courses without changing anything; assigning a " +
+			"framework to the same audience again returns 409.", Fails: []domain.Code{domain.Conflict},
 	})
 	RemoveFramework = op.Declare[RemoveFrameworkInput, op.NoContent](op.Meta{
 		ID: "frameworks.remove", Method: "DELETE", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Remove a framework assignment",
 		Description: "Ends the assignment and withdraws its courses from users who have not started them, unless something else " +
-			"requires them. Completed courses stay on the users' records.",
+			"requires them. Completed courses remain on the users' records.",
 	})
 )
 
@@ -133,7 +133,7 @@ type ListClientFrameworksInput struct {
 // FrameworkPath names an assignment of a client.
 type FrameworkPath struct {
 	ClientPath
-	AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque ID of the assignment, from the client's list of frameworks."`
+	AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque ID of the assignment, from the client's list of framework assignments."`
 }
 
 // GetFrameworkInput asks for one framework assignment of a client.
@@ -144,7 +144,7 @@ type AssignFrameworkInput struct {
 	Path ClientPath
 	Body struct {
 		FrameworkID FrameworkID                    `json:"framework_id" validate:"required,enum" doc:"Key of a framework in the catalog."`
-		Audience    domain.Optional[Audience]      `json:"audience,omitzero" doc:"The users to assign the framework to. If omitted, all users of the client. Listed users become a new collection, which is then the audience."`
+		Audience    domain.Optional[Audience]      `json:"audience,omitzero" doc:"The users to assign the framework to. Default: all users of the client. If you list users, they become a new collection, which is then the audience."`
 		Modules     domain.Optional[AssignModules] `json:"modules,omitzero" doc:"The modules to enable."`
 		DryRun      bool                           `json:"dry_run,omitzero" default:"false" doc:"Whether to preview the result without changing anything."`
 	}
@@ -172,9 +172,9 @@ type AssignModules struct {
 
 // FrameworkAssigned is the response to AssignFramework.
 type FrameworkAssigned struct {
-	DryRun            bool                `json:"dry_run" doc:"Whether this is a preview and nothing was changed."`
-	Assignment        FrameworkAssignment `json:"assignment" doc:"The new assignment. In a dry run, it does not exist."`
-	CoursesToSchedule []CourseToSchedule  `json:"courses_to_schedule" doc:"The courses to assign, each with its number of users. Courses for no user are omitted. For an audience of more than 10,000 users, courses are assigned shortly after the response."`
+	DryRun            bool                `json:"dry_run" doc:"Whether this response is a preview, and nothing was changed."`
+	Assignment        FrameworkAssignment `json:"assignment" doc:"The new assignment. In a dry run, it is not created."`
+	CoursesToSchedule []CourseToSchedule  `json:"courses_to_schedule" doc:"The courses to assign, each with its number of users. Courses that no user needs are omitted. For an audience of more than 10,000 users, courses are assigned shortly after the response."`
 }
 
 // CourseToSchedule says to how many users a course is assigned.

@@ -10,9 +10,9 @@ type PhishingResult struct {
 	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque ID of the simulated email to this user."`
 	UserID                 domain.UserID           `json:"user_id" doc:"The recipient."`
 	TemplateID             domain.TemplateID       `json:"template_id" doc:"The template of the email."`
-	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. It only moves forward. failed: the email will never be sent."`
+	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. The status only moves forward. failed: the email will never be sent."`
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the email."`
-	Automated              bool                    `json:"automated" doc:"Whether an email scanner also opened or clicked the email. This changes no status, time, rate or score."`
+	Automated              bool                    `json:"automated" doc:"Whether an email scanner also opened or clicked the email. Scanner activity changes no status, time, rate or score."`
 	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`
 	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled it. Null unless status is failed."`
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service stopped trying to send the email. Null unless status is failed."`
@@ -32,7 +32,7 @@ type PhishingSummary struct {
 	Days90         PhishingCounts `json:"90d" doc:"Emails sent in the last 90 days, including today (UTC)."`
 	Days365        PhishingCounts `json:"365d" doc:"Emails sent in the last 365 days, including today (UTC)."`
 	Total          PhishingCounts `json:"total" doc:"All emails ever sent."`
-	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more emails of the last 365 days."`
+	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more emails sent in the last 365 days."`
 
 	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
@@ -60,7 +60,7 @@ type PhishingTemplate struct {
 	Language  domain.Language   `json:"language" doc:"Language of the email."`
 	Category  string            `json:"category" doc:"Category of the email. Clients enable templates by category."`
 	Subject   string            `json:"subject" doc:"Subject of the email."`
-	FromEmail string            `json:"from_email" doc:"Email address that the email claims to come from."`
+	FromEmail string            `json:"from_email" doc:"Email address that the email appears to come from."`
 	CreatedAt domain.Time       `json:"created_at" doc:"When the template was added."`
 	UpdatedAt domain.Time       `json:"updated_at" since:"2.5" doc:"When the template was added or last changed. updated_since filters by this time."`
 }
@@ -70,7 +70,7 @@ var (
 	ListPhishingResults = op.DeclareList[ListPhishingResultsInput, PhishingResult](op.Meta{
 		ID: "phishing.results.list", Method: "GET", Path: "/clients/:client_id/phishing/results", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List phishing results",
-		Description: "Returns the simulated emails to the client's users and the outcome of each, in order of creation. With `since` " +
+		Description: "Returns the simulated emails to the client's users, with the outcome of each, in order of creation. With `since` " +
 			"or `until`, the list is in order of sending; otherwise, with `updated_since`, in order of the last change.",
 		Columns: []string{"result_id", "user_id", "template_id", "status", "reported", "sent_at", "clicked_at"},
 	})
@@ -78,12 +78,12 @@ var (
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary: "Get a client's phishing summary",
 		Description: "Returns the number of simulated emails by outcome, with click and report rates, for the last 30, 90 and 365 " +
-			"days (UTC) by sending date and in total. The activity of email scanners is not counted.",
+			"days (UTC) by sending date and in total. Email scanner activity is not counted.",
 	})
 	ListPhishingTemplates = op.DeclareList[ListPhishingTemplatesInput, PhishingTemplate](op.Meta{
 		ID: "phishing.templates.list", Starred: true, Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List phishing templates",
-		Description: "Returns the templates to use as `template_id`, in order of creation. All clients share them.",
+		Description: "Returns the catalog of templates to use as `template_id`, in order of creation. All clients share the catalog.",
 		Columns:     []string{"id", "name", "language", "category", "subject"},
 	})
 )
@@ -125,7 +125,7 @@ type PhishingSent struct {
 // PhishingSend is a simulated email that will be sent.
 type PhishingSend struct {
 	UserID     domain.UserID     `json:"user_id" doc:"The recipient."`
-	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque ID of the result, to follow in the client's phishing results. Null in a dry run."`
+	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque ID of the email's result in the client's phishing results. Null in a dry run."`
 	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the email."`
 	SendAt     domain.Time       `json:"send_at" doc:"When the email is sent."`
 }
@@ -135,23 +135,23 @@ var (
 	SendPhishing = op.Declare[SendPhishingInput, PhishingSent](op.Meta{
 		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Send phishing simulations",
-		Description: "Schedules one simulated email to each of up to 100 active users; if one of them is inactive or unknown, it returns " +
-			"400 and schedules none. Follow each email by its `result_id` in the client's phishing results.",
+		Description: "Schedules one simulated email to each of up to 100 active users, or returns 400 and schedules none if one of them is " +
+			"inactive or unknown. To follow an email, find its `result_id` in the client's phishing results.",
 	})
 	CancelSend = op.Declare[CancelSendInput, op.NoContent](op.Meta{
 		ID: "phishing.sends.cancel", Tag: "phishing", Starred: true, Method: "DELETE", Path: "/clients/:client_id/phishing/sends/:result_id",
 		Scope: domain.Write, Since: op.V2_4, Status: 204,
 		Summary: "Cancel a scheduled simulation",
-		Description: "Cancels an email that has not yet been sent to the mail server: its result becomes `failed` with the failure " +
-			"`cancelled`. Cancelling it again changes nothing; an email that was sent, is being sent or failed returns 409.",
+		Description: "Cancels an email that has not yet been sent to the mail server, and marks its result as `failed` with the failure " +
+			"`cancelled`. Cancelling the email again changes nothing; an email that was sent, is being sent or failed returns 409.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	CancelSends = op.Declare[CancelSendsInput, SendsCancelled](op.Meta{
 		ID: "phishing.sends.cancel_many", Tag: "phishing", Starred: true, Method: "POST", Path: "/clients/:client_id/phishing/sends/cancel",
 		Scope: domain.Write, Since: op.V2_4, Status: 200,
 		Summary: "Cancel scheduled simulations",
-		Description: "Cancels the listed emails that have not yet been sent to the mail server, and returns those that it could not cancel. " +
-			"If an ID is not a simulated email of the client, none is cancelled.",
+		Description: "Cancels the listed emails that have not yet been sent to the mail server, and returns the emails that it could not cancel. " +
+			"If an ID does not identify a simulated email of the client, no email is cancelled.",
 	})
 )
 
@@ -160,9 +160,9 @@ type SendPhishingInput struct {
 	Path ClientPath
 	Body struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
-		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives one that they have not seen, in their language and from the client's enabled categories."`
+		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template that they have not received yet or that was sent to them longest ago, in their language and from the client's enabled categories."`
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, they are sent immediately."`
-		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, and schedule nothing."`
+		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, instead of scheduling them."`
 	}
 }
 
@@ -185,8 +185,8 @@ type CancelSendsInput struct {
 
 // SendsCancelled is the response to CancelSends.
 type SendsCancelled struct {
-	CancelledCount int               `json:"cancelled_count" doc:"Number of emails that are cancelled, including those that were cancelled before."`
-	NotCancelled   []UncancelledSend `json:"not_cancelled" doc:"The emails that are not cancelled, in the order of the request."`
+	CancelledCount int               `json:"cancelled_count" doc:"Number of cancelled emails, including emails that were already cancelled."`
+	NotCancelled   []UncancelledSend `json:"not_cancelled" doc:"The emails that could not be cancelled, in the order of the request."`
 }
 
 // UncancelledSend is a simulated email that could not be cancelled.

@@ -12,8 +12,8 @@ type Policy struct {
 	Title                  string           `json:"title" doc:"The policy's title."`
 	Description            *string          `json:"description" doc:"What the policy is about. Null if none is set."`
 	Version                int              `json:"version" doc:"The current version. Signatures of earlier versions do not count."`
-	ScopeType              domain.ScopeType `json:"scope_type" doc:"The users in the audience: all users of the client (tenant), those of a group (user_container) or those of a collection."`
-	ScopeID                domain.AnyRef    `json:"scope_id" doc:"Opaque ID of the client, group or collection. It stays if the group or collection is deleted: the audience is then empty."`
+	ScopeType              domain.ScopeType `json:"scope_type" doc:"The users in the audience: all users of the client (tenant), or the users of a group (user_container) or collection."`
+	ScopeID                domain.AnyRef    `json:"scope_id" doc:"Opaque ID of the client, group or collection. If the group or collection is deleted, the ID stays and the audience is empty."`
 	RequiresAcknowledgment bool             `json:"requires_acknowledgment" doc:"Whether the audience must sign."`
 	RenewalPeriodDays      int              `json:"renewal_period_days" doc:"Number of days for which a signature is valid."`
 	AudienceUserCount      *int             `json:"audience_user_count" doc:"Number of active users in the audience. Null if requires_acknowledgment is false."`

@@ -11,8 +11,8 @@ type Report struct {
 	ClientID  domain.ClientID     `json:"client_id" doc:"The client that the report is about."`
 	Type      string              `json:"type" doc:"What the report is about. Later releases may add types to this list: executive_summary, risk_overview, phishing_overview, training_overview, training_performance, employee_history, course_details, compliance, policy, policy_acknowledgment, dark_web, monthly_report, training_status_report, manager_dept_training_report, phishing_performance, global_health_report."`
 	Format    domain.ReportFormat `json:"format" doc:"Format of the file."`
-	Status    domain.ReportStatus `json:"status" doc:"Status of the file. pending: it is not generated yet; failed: generating it failed three times."`
-	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null for a report about the time at which it is generated."`
+	Status    domain.ReportStatus `json:"status" doc:"Status of the file. pending: the file is not generated yet; failed: generation failed three times."`
+	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null for a report that describes the state at generation time."`
 	CreatedAt domain.Time         `json:"created_at" doc:"When the report was requested."`
 	UpdatedAt domain.Time         `json:"updated_at" since:"2.4" doc:"When the status last changed."`
 }
@@ -26,7 +26,7 @@ type ReportPeriod struct {
 // ReportDetail is a report with the link to its file.
 type ReportDetail struct {
 	Report
-	DownloadURL *string `json:"download_url" format:"uri" doc:"URL of the file, valid for 24 hours from this call. It needs no API key. Null unless status is ready."`
+	DownloadURL *string `json:"download_url" format:"uri" doc:"URL of the file, valid for 24 hours from this call without an API key. Null unless status is ready."`
 }
 
 // The operations on reports.
@@ -35,8 +35,8 @@ var (
 		ID: "reports.create", Method: "POST", Path: "/clients/:client_id/reports",
 		Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Request a report",
-		Description: "Queues a report, which the service generates in the background: at most five an hour per client, then it returns " +
-			"429. Get the report until its status is `ready`, then use its `download_url`.",
+		Description: "Queues a report, which the service generates in the background; more than five an hour for a client return " +
+			"429. Poll the report until its status is `ready`, then use its `download_url`.",
 	})
 	ListReports = op.DeclareList[ListReportsInput, Report](op.Meta{
 		ID: "reports.list", Starred: true, Method: "GET", Path: "/clients/:client_id/reports",

@@ -10,9 +10,9 @@ type UserRisk struct {
 	Score      int             `json:"score" doc:"Risk score, 0 to 1000; higher is safer."`
 	Grade      domain.Grade    `json:"grade" doc:"Grade of the score: A from 800, B from 700, C from 600, D from 400, F below 400."`
 	Baseline   int             `json:"baseline" doc:"Starting score for the user's role, before any signal."`
-	Role       domain.Role     `json:"role" doc:"The risk role, which weights the signals."`
+	Role       domain.Role     `json:"role" doc:"The user's risk role, which determines the weights of the signals."`
 	Tallies    domain.Tallies  `json:"tallies" doc:"Raw counts over the last 12 months. In the score, recent signals weigh more."`
-	Factors    []domain.Factor `json:"factors" doc:"Contribution of each signal, after the multiplier of the role. The baseline and all deltas add up to the score."`
+	Factors    []domain.Factor `json:"factors" doc:"Contribution of each signal, after the role's multiplier. The baseline and all deltas add up to the score."`
 	ComputedAt domain.Time     `json:"computed_at" doc:"When the score was computed."`
 
 	// Client is the client whose budget the call counts against.
@@ -46,13 +46,13 @@ var (
 		ID: "clients.risk", Tag: "risk", Method: "GET", Path: "/clients/:client_id/risk", Scope: domain.Read, Since: op.V2_1,
 		Status: 200, PerClient: 20, Summary: "Get a client's risk",
 		Description: "Returns a snapshot of the active users' scores: their average, distribution by grade and role, top factors, and " +
-			"daily averages of the last 90 days. It can be up to 5 minutes old.",
+			"daily averages of the last 90 days. The snapshot can be up to 5 minutes old.",
 	})
 	GetUserRisk = op.Declare[GetUserRiskInput, UserRisk](op.Meta{
 		ID: "users.risk", Tag: "risk", Method: "GET", Path: "/users/:user_id/risk", Scope: domain.Read, Since: op.V2_1,
 		Status: 200, PerClient: 120, Summary: "Get a user's risk score",
-		Description: "Returns the score with the baseline of the role, the raw counts and the contribution of each. To read the scores " +
-			"of many users, list the users of the client instead.",
+		Description: "Returns the user's score with the role's baseline, the raw counts and the contribution of each factor. To read the scores " +
+			"of many users, list the client's users instead.",
 	})
 )
 

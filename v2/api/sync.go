@@ -8,14 +8,14 @@ import (
 // SyncRun is a sync of a client's users with its directory as v2 shows it.
 type SyncRun struct {
 	Status      domain.SyncStatus  `json:"status" doc:"Status of the run."`
-	Trigger     domain.SyncTrigger `json:"trigger" doc:"What requested the run: an API request, the schedule or a command of the operator."`
+	Trigger     domain.SyncTrigger `json:"trigger" doc:"What requested the run: an API request, the schedule or an operator's command."`
 	QueuedAt    domain.Time        `json:"queued_at" doc:"When the run was requested."`
 	StartedAt   *domain.Time       `json:"started_at" doc:"When the run began. Null if not yet."`
 	FinishedAt  *domain.Time       `json:"finished_at" doc:"When the run ended. Null if not yet."`
 	Created     int                `json:"created" doc:"Number of users created."`
 	Updated     int                `json:"updated" doc:"Number of users who changed or became active again, excluding merged and deactivated users."`
 	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive because their account was disabled, was removed or left the group."`
-	Merged      int                `json:"merged" doc:"Number of existing users who were merged with an account of the same email address. The directory updates them from now on."`
+	Merged      int                `json:"merged" doc:"Number of existing users who were merged with a directory account that has the same email address. The directory updates them from now on."`
 	Unchanged   int                `json:"unchanged" doc:"Number of all other users from the directory, counted at the end of the run."`
 	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts that the run could not apply: the account has no user, its email address could not be set on its user, or the account is gone and its user stays active. Guests and accounts without an email address are not listed."`
 	Error       *string            `json:"error" doc:"Why the run failed and what to do. Null if it did not fail."`
@@ -35,7 +35,7 @@ var (
 		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Start a directory sync",
 		Description: "Queues a sync of the client's users with its directory, outside the schedule, at most once an hour. More frequent " +
-			"calls return 429; a client that has no directory, or whose sync is queued or running, returns 409.",
+			"calls return 429; if the client has no directory, or its sync is queued or running, it returns 409.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	ListSyncRuns = op.DeclareList[ListSyncRunsInput, SyncRun](op.Meta{

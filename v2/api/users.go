@@ -16,14 +16,14 @@ type UserCore struct {
 	JobTitle          *string           `json:"job_title" doc:"Job title. Null if not known."`
 	ManagerEmail      *string           `json:"manager_email" format:"email" doc:"Email address of the user's manager. Null if not known."`
 	Status            domain.UserStatus `json:"status" doc:"Status of the user. Inactive users receive no courses and no emails."`
-	Role              domain.Role       `json:"role" doc:"The risk role, which weights the user's signals."`
+	Role              domain.Role       `json:"role" doc:"The risk role, which determines the weights of the user's signals."`
 	PreferredLanguage domain.Language   `json:"preferred_language" doc:"Language of courses and emails."`
 	Source            domain.UserSource `json:"source" doc:"Where the record came from: a directory (microsoft, google), manual entry or the API."`
 	Group             *Group            `json:"group" doc:"The user's directory group or manual group. Null if none."`
 	Training          UserTraining      `json:"training" doc:"The user's training progress."`
-	Phishing          UserPhishing      `json:"phishing" since:"2.4" doc:"Counts of the simulated emails sent to the user and clicked. Submitted credentials and opened attachments count as clicks; activity of email scanners does not."`
+	Phishing          UserPhishing      `json:"phishing" since:"2.4" doc:"Counts of simulated emails that were sent to the user and clicked. Submitted credentials and opened attachments count as clicks; email scanner activity does not."`
 	CreatedAt         domain.Time       `json:"created_at" doc:"When the user was created."`
-	UpdatedAt         domain.Time       `json:"updated_at" doc:"When a field of the user last changed, including the score."`
+	UpdatedAt         domain.Time       `json:"updated_at" doc:"When the user or the user's score last changed."`
 }
 
 // User is a user as lists and CreateUser show it.
@@ -56,7 +56,7 @@ type Group struct {
 type UserTraining struct {
 	OnTrack      bool        `json:"on_track" doc:"Whether no course is overdue."`
 	OverdueCount int         `json:"overdue_count" doc:"Number of overdue courses."`
-	NextCourse   *NextCourse `json:"next_course" doc:"The incomplete course that is due first, overdue ones included. Null if no course is left to complete."`
+	NextCourse   *NextCourse `json:"next_course" doc:"The incomplete course that is due first, even if it is overdue. Null if no course is left to complete."`
 }
 
 // NextCourse is the incomplete course that is due first.
@@ -69,11 +69,11 @@ type NextCourse struct {
 // UserPhishing counts a user's simulated emails, in total and in the last 365 days.
 type UserPhishing struct {
 	Sent          int     `json:"sent" doc:"Number of simulated emails sent to the user."`
-	Clicked       int     `json:"clicked" doc:"Number of these emails that the user clicked."`
-	ClickRate     float64 `json:"click_rate" doc:"Percentage of these emails that the user clicked, 0 to 100. 0 if none were sent."`
-	Sent365d      int     `json:"sent_365d" doc:"Number of simulated emails sent to the user in the last 365 days (UTC), including today. It can change as days pass, without a change of updated_at."`
-	Clicked365d   int     `json:"clicked_365d" doc:"Number of these emails that the user clicked."`
-	ClickRate365d float64 `json:"click_rate_365d" doc:"Percentage of these emails that the user clicked, 0 to 100. 0 if none were sent."`
+	Clicked       int     `json:"clicked" doc:"Number of simulated emails that the user clicked."`
+	ClickRate     float64 `json:"click_rate" doc:"Percentage of simulated emails that the user clicked, 0 to 100. 0 if none were sent."`
+	Sent365d      int     `json:"sent_365d" doc:"Number of simulated emails sent to the user in the last 365 days (UTC), including today. The number can change from day to day while updated_at stays the same."`
+	Clicked365d   int     `json:"clicked_365d" doc:"Number of simulated emails sent in the last 365 days that the user clicked."`
+	ClickRate365d float64 `json:"click_rate_365d" doc:"Percentage of simulated emails sent in the last 365 days that the user clicked, 0 to 100. 0 if none were sent."`
 }
 
 // CollectionRef names a collection.
@@ -84,8 +84,8 @@ type CollectionRef struct {
 
 // UserDarkWeb sums up a user's exposures.
 type UserDarkWeb struct {
-	UnresolvedExposures int              `json:"unresolved_exposures" doc:"Number of exposures that are not resolved."`
-	ResolvedExposures   int              `json:"resolved_exposures" doc:"Number of exposures that are resolved."`
+	UnresolvedExposures int              `json:"unresolved_exposures" doc:"Number of unresolved exposures."`
+	ResolvedExposures   int              `json:"resolved_exposures" doc:"Number of resolved exposures."`
 	HighestSeverity     *domain.Severity `json:"highest_severity" doc:"Highest severity of the unresolved exposures. Null if there are none."`
 }
 
@@ -94,21 +94,21 @@ var (
 	ListUsers = op.DeclareList[ListUsersInput, User](op.Meta{
 		ID: "users.list", Method: "GET", Path: "/clients/:client_id/users", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List users",
-		Description: "Returns the client's users, active and inactive, each with a risk score. Use it instead of getting the risk " +
-			"scores of users one by one.",
+		Description: "Returns the client's users, active and inactive, each with a risk score. Use it instead of getting users' risk " +
+			"scores one by one.",
 		Columns: []string{"id", "email", "first_name", "last_name", "status", "role", "risk.score", "risk.grade", "training.overdue_count"},
 	})
 	FindUsers = op.DeclareList[FindUsersInput, User](op.Meta{
 		ID: "users.find", Starred: true, Method: "GET", Path: "/users", Scope: domain.Read, Since: op.V2_4, Status: 200,
 		Summary: "Find users by email",
-		Description: "Returns the active and inactive users with this email address, ignoring case, in all clients that the key has " +
-			"access to, in order of the clients' creation.",
+		Description: "Returns the active and inactive users with this email address, ignoring case, in all clients that the API key can " +
+			"access, in the order in which the clients were created.",
 		Columns: []string{"id", "client_id", "email", "first_name", "last_name", "status", "role", "risk.score", "risk.grade", "training.overdue_count"},
 	})
 	GetUser = op.Declare[GetUserInput, UserDetail](op.Meta{
 		ID: "users.get", Starred: true, Method: "GET", Path: "/users/:user_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "Get a user",
-		Description: "Returns the user with risk score and factors, collections, and a summary of exposures.",
+		Description: "Returns the user with risk score and factors, collections and an exposure summary.",
 	})
 	CreateUser = op.Declare[CreateUserInput, User](op.Meta{
 		ID: "users.create", Method: "POST", Path: "/clients/:client_id/users", Scope: domain.Write, Since: op.V2_2, Status: 201, ReachesOut: true,
@@ -121,7 +121,7 @@ var (
 		ID: "users.update", Method: "PATCH", Path: "/users/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Update a user",
 		Description: "Changes only the fields that you send, and marks them as overrides that later directory syncs do not change. Users " +
-			"cannot be deleted: set `status` to `inactive` to exclude a user from training and phishing.",
+			"cannot be deleted; to exclude a user from training and phishing, set `status` to `inactive`.",
 	})
 )
 
@@ -134,9 +134,9 @@ type ListUsersInput struct {
 		Q            string                  `query:"q" validate:"max=500" doc:"Only users whose name or email address contains this string, ignoring case."`
 		Role         domain.Role             `query:"role" validate:"omitempty,enum" doc:"Only users with this risk role."`
 		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
-		Overdue      *bool                   `query:"overdue" doc:"Only users with an overdue course (true), or only those without one (false)."`
+		Overdue      *bool                   `query:"overdue" doc:"Only users with an overdue course (true), or only users without an overdue course (false)."`
 		UpdatedSince *domain.Time            `query:"updated_since" doc:"Only users who changed at or after this time."`
-		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Order of the list; a leading minus sign reverses it. risk_score lists the riskiest users first, as a low score is risky."`
+		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Sort order of the list; a leading minus sign reverses it. risk_score lists the riskiest users first, because a low score is risky."`
 	}
 }
 
@@ -155,11 +155,11 @@ type GetUserInput struct{ Path UserPath }
 type CreateUserInput struct {
 	Path ClientPath
 	Body struct {
-		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. It is stored in lower case."`
+		Email             string                `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. The address is stored in lower case."`
 		FirstName         string                `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
 		LastName          string                `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
-		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Surrounding white space is removed."`
-		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Surrounding white space is removed."`
+		Department        *string               `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Leading and trailing white space is removed."`
+		JobTitle          *string               `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Leading and trailing white space is removed."`
 		ManagerEmail      *string               `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Email address of the user's manager."`
 		Role              domain.Role           `json:"role,omitzero" validate:"omitempty,enum" doc:"The risk role. If omitted, the service derives it from job title, department and email address."`
 		PreferredLanguage domain.Language       `json:"preferred_language,omitzero" validate:"omitempty,enum" default:"en" doc:"Language of courses and emails."`
@@ -175,8 +175,8 @@ type UpdateUserInput struct {
 		Status            domain.Optional[domain.UserStatus] `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. Inactive users receive no courses and no emails."`
 		FirstName         domain.Optional[string]            `json:"first_name,omitzero" validate:"omitnil,max=200,name" doc:"First name."`
 		LastName          domain.Optional[string]            `json:"last_name,omitzero" validate:"omitnil,max=200,name" doc:"Last name."`
-		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Surrounding white space is removed. Null clears it."`
-		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Surrounding white space is removed. Null clears it."`
+		Department        domain.Optional[*string]           `json:"department,omitzero" validate:"omitnil,max=500,trim" doc:"Department. Leading and trailing white space is removed. Null clears it."`
+		JobTitle          domain.Optional[*string]           `json:"job_title,omitzero" validate:"omitnil,max=500,trim" doc:"Job title. Leading and trailing white space is removed. Null clears it."`
 		ManagerEmail      domain.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Email address of the user's manager. Null clears it."`
 		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Once you set it, the service no longer derives it."`
 		PreferredLanguage domain.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and emails."`

@@ -15,8 +15,8 @@ type Webhook struct {
 	Status         domain.WebhookStatus   `json:"status" doc:"Status of the webhook. paused: a caller paused it. disabled: the service disabled it, because deliveries failed for 24 hours, the endpoint returned 410, or the webhook's API key was revoked or has expired."`
 	CreatedAt      domain.Time            `json:"created_at" doc:"When the webhook was created."`
 	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
-	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or if the URL was changed or the webhook was activated after it."`
-	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the API key of the webhook was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled, or was disabled by version 1.0 of the service."`
+	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or if the URL was changed or the webhook activated after the last delivery."`
+	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the webhook's API key was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled, or was disabled by version 1.0 of the service."`
 
 	HasAuthorization bool `json:"has_authorization" since:"2.5" doc:"Whether deliveries have the header Authorization. Its value is never shown."`
 }
@@ -24,7 +24,7 @@ type Webhook struct {
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
 type WebhookWithSecret struct {
 	Webhook
-	Secret string `json:"secret" doc:"The secret that events are signed with. It is not shown again."`
+	Secret string `json:"secret" doc:"The secret that signs the events. The secret is not shown again."`
 }
 
 // WebhookPath is the path of an operation on one subscription.
@@ -37,7 +37,7 @@ var (
 	ListWebhooks = op.DeclareList[ListWebhooksInput, Webhook](op.Meta{
 		ID: "webhooks.list", Method: "GET", Path: "/webhooks", Scope: domain.Read, Since: op.V2_3, Status: 200,
 		Summary:     "List webhooks",
-		Description: "Returns the webhooks whose clients the key has access to, in order of creation, without their secrets.",
+		Description: "Returns the webhooks whose clients the API key can access, in order of creation, without their secrets.",
 		Columns:     []string{"id", "url", "status", "events"},
 	})
 	GetWebhook = op.Declare[GetWebhookInput, Webhook](op.Meta{
@@ -48,15 +48,15 @@ var (
 	CreateWebhook = op.Declare[CreateWebhookInput, WebhookWithSecret](op.Meta{
 		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201, ReachesOut: true,
 		Summary: "Create a webhook",
-		Description: "Creates an active webhook with the access of the key, limited by `client_ids`; a partner can have up to 20. Only " +
-			"this response contains the secret that deliveries are signed with.", Secret: true,
+		Description: "Creates an active webhook with the API key's access, limited by `client_ids`; a partner can have up to 20 webhooks. Only " +
+			"this response contains the secret that signs the deliveries.", Secret: true,
 	})
 	UpdateWebhook = op.Declare[UpdateWebhookInput, Webhook](op.Meta{
 		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Update a webhook",
 		Description: "Changes only the fields that you send: status `paused` stops deliveries, and `active` resumes them, even for a disabled " +
-			"webhook; events in between are not delivered. If the API key of the webhook was revoked or has expired, `status` must " +
-			"be `active`: the webhook continues with the calling key and its previous clients.",
+			"webhook; events in between are not delivered. If the webhook's API key was revoked or has expired, `status` must " +
+			"be `active`; the webhook then continues with the calling key and the same clients.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteWebhook = op.Declare[DeleteWebhookInput, op.NoContent](op.Meta{
@@ -67,13 +67,13 @@ var (
 	ReplaceWebhookSecret = op.Declare[ReplaceWebhookSecretInput, WebhookWithSecret](op.Meta{
 		ID: "webhooks.secret", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/secret", Scope: domain.Write, Since: op.V2_3, Status: 200,
 		Summary: "Rotate a webhook secret",
-		Description: "Generates a new secret and returns it once; for 24 hours, events are signed with both secrets. Update your " +
-			"receivers within that time.", Secret: true,
+		Description: "Generates a new secret and returns it once; for 24 hours, both secrets sign the events. Update your " +
+			"receivers within these 24 hours.", Secret: true,
 	})
 	TestWebhook = op.Declare[TestWebhookInput, WebhookTest](op.Meta{
 		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary: "Send a test event",
-		Description: "Sends one signed `ping` event to the endpoint, whatever the status of the webhook, and returns the result. It does " +
+		Description: "Sends one signed `ping` event to the endpoint, whatever the webhook's status, and returns the result. The test does " +
 			"not change the status.",
 	})
 )
@@ -110,11 +110,11 @@ func (WebhookSwitch) Values() []string {
 type UpdateWebhookInput struct {
 	Path WebhookPath
 	Body struct {
-		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The HTTPS URL to deliver to. The same rules apply as on creation."`
+		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The new HTTPS URL to deliver events to. The same rules apply as for a new webhook."`
 		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=100,dive,enum" doc:"The new list of event types, which replaces the old one. A repeated type counts once."`
-		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated ID counts once. Empty for all clients that the webhook's API key has access to."`
+		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated ID counts once. An empty list means all clients that the webhook's API key can access."`
 		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
-		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. paused drops waiting deliveries, and events until the webhook is active again are not delivered later. active also reactivates a disabled webhook."`
+		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. paused drops waiting deliveries; events that occur before the webhook is active again are never delivered. active also reactivates a disabled webhook."`
 
 		Authorization domain.Optional[*string] `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"The new value of the header Authorization of deliveries. It is removed if you change the scheme, host or port of url without giving it. Null clears it."`
 	}
@@ -137,8 +137,8 @@ type TestWebhookInput struct {
 // WebhookTest is the outcome of a ping.
 type WebhookTest struct {
 	Delivered  bool `json:"delivered" doc:"Whether the endpoint returned a 2xx status in time."`
-	StatusCode int  `json:"status_code" doc:"Status code of the response; 0 if there was none."`
-	DurationMS int  `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
+	StatusCode int  `json:"status_code" doc:"Status code of the response; 0 if there was no response."`
+	DurationMS int  `json:"duration_ms" doc:"Response time of the endpoint, in milliseconds."`
 }
 
 // PingType is the type of a ping. It is none of domain.EventTypes.

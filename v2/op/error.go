@@ -41,7 +41,7 @@ type ErrorEnvelope struct {
 type ErrorBody struct {
 	Code      domain.Code         `json:"code" doc:"The kind of error, for programs."`
 	Message   string              `json:"message" doc:"What went wrong, for people. The wording may change."`
-	RequestID string              `json:"request_id" doc:"ID of the request, as in X-Request-Id."`
+	RequestID string              `json:"request_id" doc:"ID of the request, as in the X-Request-Id header."`
 	DocURL    string              `json:"doc_url" format:"uri" doc:"URL of this code's section in the error guide, for people."`
 	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are invalid or conflict with an existing object, if any."`
 }

@@ -36,10 +36,10 @@ type Page[T any] struct {
 
 // PageInfo holds the cursor of the next page of a list, and its horizon.
 type PageInfo struct {
-	NextCursor *string `json:"next_cursor" doc:"Pass it as cursor for the next page. Null on the last page."`
+	NextCursor *string `json:"next_cursor" doc:"The cursor of the next page. Null on the last page."`
 	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
 	// AsOf is zero for callers in this process, who do not need it.
-	AsOf domain.Time `json:"as_of" since:"2.5" doc:"The list contains all changes before this time. Every page of the list has the same as_of: next time, begin with updated_since=as_of."`
+	AsOf domain.Time `json:"as_of" since:"2.5" doc:"The list contains all changes before this time. Every page has the same as_of; next time, begin with updated_since=as_of."`
 }
 
 // DeclareList declares an operation that answers with a page of a list.
@@ -209,9 +209,9 @@ type FeedPage[T any] struct {
 
 // FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
-	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. It stays valid even if no further events exist yet. Null only with follow=false, if no further events exist now."`
+	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. The cursor stays valid even if no further events exist yet. Null only with follow=false, if no further events exist now."`
 	HasMore    bool         `json:"has_more" doc:"Whether further events exist now. If false, try again later."`
-	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the feed contains all events before this time: next time, begin with since=as_of. Otherwise null."`
+	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the feed contains all events before this time; next time, begin with since=as_of. Otherwise null."`
 }
 
 // DeclareFeed declares an operation that answers with a page of a feed: a list that callers follow, as it only grows at

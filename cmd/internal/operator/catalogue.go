@@ -15,7 +15,7 @@ import (
 // Catalogue is the command catalogue, which copies catalogues to another cell.
 type Catalogue struct {
 	Export exportCatalogueCmd `cmd:"" help:"Export courses, templates, breaches and frameworks with their IDs, one per line, for another cell." example:"catalogue export > catalogue.ndjson"`
-	Import importCatalogueCmd `cmd:"" help:"Import an export of another cell's catalog into this cell. The import can be repeated." example:"catalogue import catalogue.ndjson"`
+	Import importCatalogueCmd `cmd:"" help:"Import an export of another cell's catalog into this cell. You can safely repeat the import." example:"catalogue import catalogue.ndjson"`
 }
 
 type exportCatalogueCmd struct{ database.Flags }

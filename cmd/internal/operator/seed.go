@@ -18,8 +18,8 @@ import (
 type Seed struct {
 	database.Flags
 	Clients int  `required:"" env:"-" help:"Number of clients to add. A few are large and most are small."`
-	Users   int  `required:"" env:"-" help:"Total number of their users."`
-	Mails   bool `env:"-" help:"Also add the emails that they received, about 18 per user."`
+	Users   int  `required:"" env:"-" help:"Total number of users to add, across all clients."`
+	Mails   bool `env:"-" help:"Also add emails to the users, about 18 per user."`
 }
 
 // Validate rejects invalid sizes.

@@ -7,7 +7,7 @@ func followBy(release op.Release) string {
 	if release >= op.V2_5 {
 		return "the `page.as_of` of any page, or from the greatest `updated_at` that you have seen"
 	}
-	return "the greatest `updated_at` that you have seen or, if the items show none, from the `Date` of the first page less one minute"
+	return "the greatest `updated_at` that you have seen or, if the items show none, from the `Date` of the first page minus one minute"
 }
 
 // about returns the description of v2's document of a release, in Markdown.
@@ -42,7 +42,7 @@ func aboutUpdatedSince(release op.Release) string {
 
 // aboutAdditions explains additions, in a document that has some.
 const aboutAdditions = "\n\n**Additions.** An operation with the badge Addition is not part of the API as its owner published it. " +
-	"It is served and supported like all others, but another service with that API may lack it."
+	"The operation is served and supported like all others, but another service with that API may lack it."
 
 // aboutRetries follows about in a document with operations that accept an Idempotency-Key.
 const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST so that you can safely repeat the request for 24 hours."

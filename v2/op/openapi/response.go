@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	keyText = "The partner's API key, in every request. A key has access to all clients of its partner or some of them, " +
+	keyText = "The partner's API key, required in every request. A key can access all or some of its partner's clients, " +
 		"has the scope `read`, `write` or both, and can expire."
 	retryText = "Number of seconds to wait before you retry."
 
@@ -41,14 +41,14 @@ func newComponents() *openapi3.Components {
 		}}},
 		Headers: openapi3.Headers{
 			"X-Request-Id": header("ID of the request, also in errors and logs. "+
-				"It is the X-Request-Id that you sent, if you sent a valid one.",
+				"If you sent a valid X-Request-Id, it has the same value.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
 			"X-RateLimit-Limit": header("Number of requests allowed per minute: the limit of the API key or, "+
 				"if the operation has one, the lower limit for one client.", integerFrom(1)),
 			"X-RateLimit-Remaining": header("Number of requests left in the current window.", integerFrom(0)),
 			"X-RateLimit-Reset":     header("When the current window ends, in Unix seconds, rounded up.", integerFrom(0)),
 			retryAfter:              header(retryText, integerFrom(1)),
-			keyExpires:              optionalHeader("When the API key expires. Sent in the last 30 days before that.", openapi3.NewDateTimeSchema()),
+			keyExpires:              optionalHeader("When the API key expires. Sent only in the key's last 30 days.", openapi3.NewDateTimeSchema()),
 		},
 		Parameters: openapi3.ParametersMap{},
 	}

@@ -71,13 +71,13 @@ var webhookHeaders = []struct {
 	since       op.Release // zero: every release
 }{
 	{name: "webhook-id", about: "ID of the event, identical in every attempt."},
-	{name: "webhook-timestamp", about: "When the request was signed, in Unix seconds. Reject a request that is more than five minutes off."},
-	{name: "webhook-signature", about: "`v1,` and the signature in base64, as in Standard Webhooks; two of them, separated by a " +
-		"space, for 24 hours after the secret was rotated."},
-	{name: domain.SignatureHeader, about: "`t=`, the time in Unix seconds, and `v1=`, the HMAC-SHA256 in hexadecimal of that time, " +
-		"a dot and the body; two `v1` for 24 hours after the secret was rotated."},
-	{name: domain.BodySignatureHeader, since: op.V2_5, about: "`sha256=` and the HMAC-SHA256 of the body in hexadecimal, for " +
-		"receivers that cannot verify the other signatures: it does not cover the time. The key is the newest secret."},
+	{name: "webhook-timestamp", about: "When the request was signed, in Unix seconds. Reject a request whose time is more than five minutes off."},
+	{name: "webhook-signature", about: "`v1,` followed by the signature in base64, as in Standard Webhooks. For 24 hours after the secret was " +
+		"rotated, two signatures, separated by a space."},
+	{name: domain.SignatureHeader, about: "`t=` with the time in Unix seconds, and `v1=` with the hexadecimal HMAC-SHA256 of that time, " +
+		"a dot and the body. For 24 hours after the secret was rotated, two `v1` values."},
+	{name: domain.BodySignatureHeader, since: op.V2_5, about: "`sha256=` and the hexadecimal HMAC-SHA256 of the body alone, with the newest " +
+		"secret as its key. It does not cover the time: use it only for receivers that cannot verify the other signatures."},
 }
 
 // addWebhooks adds a webhook for each form of the unions: the request that posts it.
@@ -125,7 +125,7 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) (*openapi3.Oper
 	}
 	for status, about := range map[string]string{
 		"2XX":     "The event was received. Respond within 10 seconds.",
-		"410":     "The endpoint is gone: the service disables the webhook.",
+		"410":     "The endpoint no longer exists. The service disables the webhook.",
 		"default": "A failure, including a redirect. The service retries the event for up to 24 hours; it does not retry a ping.",
 	} {
 		out.Responses.Set(status, &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about}})
