@@ -12,7 +12,8 @@ import (
 )
 
 // The audit log is the part of the audit trail that a caller may see: the entries of its partner or, for a key that is
-// limited to some clients, its own and those of its clients, archived ones included.
+// limited to some clients, its own and those of its clients, archived ones included. A caller that is limited to one
+// client (domain.Caller.Only) sees those of that client.
 
 // loggedRow is an entry of the audit log, with the name of its key. Shown reports whether the caller may see the name
 // and the address.
@@ -68,7 +69,7 @@ func selectLogged(ctx context.Context) func(*bun.SelectQuery) {
 	caller, shown := domain.CallerFrom(ctx), pg.SQL("true")
 	if !caller.AllClients {
 		shown = pg.SQL("(e.key_id = ?key OR e.key_id IN (SELECT k.id FROM api_keys AS k WHERE k.partner_id = ?partner AND ?covered))",
-			pg.Named{"key": caller.Key, "partner": caller.Partner, "covered": CoveredKey("k.id", caller.Key)})
+			pg.Named{"key": caller.Key, "partner": caller.Partner, "covered": CoveredKey(ctx, "k.id")})
 	}
 	return func(q *bun.SelectQuery) {
 		q.ColumnExpr(pg.Columns[auditRow]()).ColumnExpr("n.name AS key_name, ? AS shown", shown).
@@ -112,9 +113,9 @@ func (l auditLog) ranges(ctx context.Context) []pg.Query {
 	switch {
 	case l.client != nil:
 		return []pg.Query{clients(pg.SQL("c.id = ?", *l.client))}
-	case !l.key.IsZero() && (l.caller.AllClients || l.key == l.caller.Key):
+	case !l.key.IsZero() && (l.caller.AllClients || l.key == l.caller.Key && l.caller.Only.IsZero()):
 		return []pg.Query{key(l.key)}
-	case !l.key.IsZero():
+	case !l.key.IsZero(), !l.caller.Only.IsZero():
 		return []pg.Query{clients(pg.SQL("true"))}
 	case !l.caller.AllClients:
 		return []pg.Query{key(l.caller.Key), clients(pg.SQL("true"))}

@@ -81,9 +81,9 @@ func (d *DB) CallingKey(ctx context.Context) (CallingKey, error) {
 	caller := domain.CallerFrom(ctx)
 	return pg.Find[CallingKey](ctx, d, caller.Key.Noun(), pg.SQL(`
 		SELECT k.name, p.name AS partner, k.created_at, k.expires_at, ARRAY(
-			SELECT c.id FROM api_key_clients AS l JOIN clients AS c ON c.id = l.client_id
-			WHERE l.key_id = k.id AND NOT k.all_clients AND c.archived_at IS NULL ORDER BY c.created_at, c.id) AS client_ids
-		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ?`, caller.Key))
+			SELECT c.id FROM clients AS c WHERE NOT ?all::boolean AND ?within ORDER BY c.created_at, c.id) AS client_ids
+		FROM api_keys AS k JOIN partners AS p ON p.id = k.partner_id WHERE k.id = ?key`,
+		pg.Named{"all": caller.AllClients, "within": WithinReach(ctx), "key": caller.Key}))
 }
 
 // TouchKeys records the last use of keys. A recorded later use stays.

@@ -119,6 +119,7 @@ var SealedColumns = []SealedColumn{
 	{Table: "directory_connections", Column: "credentials", Key: "client_id", Kind: "directory"},
 	{Table: "webhooks", Column: "secret", Key: "id", Kind: "webhook"},
 	{Table: "webhooks", Column: "replaced_secret", Key: "id", Kind: "webhook"},
+	{Table: "webhooks", Column: "sealed_authorization", Key: "id", Kind: "webhook authorization"},
 	{Table: "idempotency_records", Column: "sealed_body", Key: "seal_id", Kind: "outcome"},
 }
 

@@ -31,7 +31,7 @@ func (t *Tenant) DB() *DB { return t.db }
 func (u *User) DB() *DB { return u.db }
 
 // WithinReach returns the condition that a client, alias c, is within the caller's reach: it belongs to the key's
-// partner, is not archived and, unless the key has access to all clients, is listed for the key.
+// partner, is not archived and, unless the key has access to all clients, is Listed.
 func WithinReach(ctx context.Context) pg.Query {
 	return pg.SQL("c.archived_at IS NULL AND ?", withinReachOrArchived(ctx))
 }
@@ -44,27 +44,39 @@ func withinReachOrArchived(ctx context.Context) pg.Query {
 	if caller.AllClients {
 		return pg.SQL(ofPartner, caller.Partner)
 	}
-	return pg.SQL(ofPartner+" AND EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = c.id)",
-		caller.Partner, caller.Key)
+	return pg.SQL(ofPartner+" AND ?", caller.Partner, Listed(ctx, "c.id"))
+}
+
+// Listed returns the condition that a client, an SQL expression, is one of those that are listed for the caller's key or,
+// if the caller is limited to one (domain.Caller.Only), that one. The caller must not have access to all clients.
+func Listed(ctx context.Context, client string) pg.Query {
+	caller := domain.CallerFrom(ctx)
+	if !caller.Only.IsZero() {
+		return pg.SQL(client+" = ?", caller.Only)
+	}
+	return pg.SQL("EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ? AND k.client_id = "+client+")", caller.Key)
 }
 
 // CoveredKey returns the condition that the key whose id is in a column is limited to a list of clients, which is not
-// empty, and that the key other lists all of these too.
-func CoveredKey(column string, other domain.KeyID) pg.Query {
+// empty, and that all of these are Listed for the caller too.
+func CoveredKey(ctx context.Context, column string) pg.Query {
 	return pg.SQL(`(EXISTS (SELECT 1 FROM api_keys AS o JOIN api_key_clients AS l ON l.key_id = o.id
 			WHERE o.id = `+column+` AND NOT o.all_clients)
-		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT EXISTS (
-			SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?0 AND k.client_id = l.client_id)))`, other)
+		AND NOT EXISTS (SELECT 1 FROM api_key_clients AS l WHERE l.key_id = `+column+` AND NOT ?))`, Listed(ctx, "l.client_id"))
 }
 
 // Tenant returns a client. It returns NotFound if the client is not within the caller's reach. The text of the query is
 // built only once for each kind of caller.
 func (d *DB) Tenant(ctx context.Context, id domain.ClientID) (*Tenant, error) {
 	caller := domain.CallerFrom(ctx)
-	if caller.AllClients {
-		return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfPartner(), []any{id, caller.Partner})))
+	values := []any{id, caller.Partner}
+	switch {
+	case caller.AllClients:
+		return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfPartner(), values)))
+	case caller.Only.IsZero():
+		return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfKey(), append(values, caller.Key))))
 	}
-	return d.tenant(ctx, id, pg.Prepared(pg.Raw(tenantOfKey(), []any{id, caller.Partner, caller.Key})))
+	return d.tenant(ctx, id, pg.Prepared(tenantQuery(ctx, id)))
 }
 
 // tenantOfPartner and tenantOfKey return the text of tenantQuery for callers who reach all clients, and for those

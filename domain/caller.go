@@ -35,7 +35,10 @@ type Caller struct {
 	// AllClients is true if the key has access to all clients of its partner. Otherwise it reaches the clients that are
 	// listed for it in the database.
 	AllClients bool
-	Scopes     []Scope
+	// Only limits the access to one client, to which the key has access, whatever is listed for the key. It is the zero ID
+	// for no limit.
+	Only   ClientID
+	Scopes []Scope
 	// Networks are the networks from which the key may be used; empty means any.
 	Networks []netip.Prefix
 	// ExpiresAt is the time at which the key or the used text expires; zero means never.
@@ -54,6 +57,26 @@ func (c *Caller) Name() string { return cmp.Or(c.FirstPrefix, c.Prefix) }
 // Can reports whether the caller has the scope. AnyScope is satisfied by any scope.
 func (c *Caller) Can(s Scope) bool {
 	return slices.Contains(c.Scopes, s) || s == AnyScope && len(c.Scopes) > 0
+}
+
+// LimitTo returns the caller with the access of a key that is limited to one client. The caller must have access to it.
+func (c *Caller) LimitTo(only ClientID) *Caller {
+	limited := *c
+	limited.AllClients, limited.Only = false, only
+	return &limited
+}
+
+type onlyKey struct{}
+
+// WithOnly returns a context in which the callers of requests are limited to one client (Caller.LimitTo).
+func WithOnly(ctx context.Context, only ClientID) context.Context {
+	return context.WithValue(ctx, onlyKey{}, only)
+}
+
+// OnlyFrom returns the client to which callers are limited in ctx; the zero ID without a limit.
+func OnlyFrom(ctx context.Context) ClientID {
+	only, _ := ctx.Value(onlyKey{}).(ClientID)
+	return only
 }
 
 // KeyEndsSoon is how long before its expiry a key is reported as expiring soon.

@@ -35,6 +35,11 @@ const (
 // (decisions 8.3). For ReplacedSecretLife after a replacement, the replaced secret gives a second v1.
 const SignatureHeader = "X-Service-Signature"
 
+// BodySignatureHeader is the header with a signature of the body alone, for receivers that know this form only, which
+// GitHub introduced: sha256= and the HMAC-SHA256 of the body in hexadecimal, with the secret's whole text as its key. A
+// header has one such signature: a replaced secret gives none.
+const BodySignatureHeader = "X-Hub-Signature-256"
+
 // WebhookStatus is the status of a subscription. Only active subscriptions get deliveries.
 type WebhookStatus string
 
@@ -84,6 +89,20 @@ type Webhook struct {
 	LastDeliveryAt *time.Time
 	// FailingSince is the time of the first of the consecutive failures; nil for none.
 	FailingSince *time.Time
+	// HasAuthorization is true if its deliveries have the header Authorization, whose value is stored encrypted.
+	HasAuthorization bool
+}
+
+// DeliveryMessage is the content of one attempt.
+type DeliveryMessage struct {
+	URL string
+	// ID is the event's id, as callers see it.
+	ID string
+	// Secrets are the secrets of its signatures as callers got them, newest first.
+	Secrets []string
+	// Authorization is the value of the header Authorization; empty for none.
+	Authorization string
+	Body          []byte
 }
 
 // DeliveryStatus is the status of the delivery of an event to a subscription.
@@ -137,3 +156,9 @@ func NewWebhookSecret() string {
 
 // WebhookSecretContext returns the authenticated context with which a subscription's secrets are encrypted.
 func WebhookSecretContext(id WebhookID) []byte { return []byte("webhook:" + id.UUID()) }
+
+// WebhookAuthorizationContext returns the authenticated context with which the value of the header Authorization of a
+// subscription is encrypted.
+func WebhookAuthorizationContext(id WebhookID) []byte {
+	return []byte("webhook authorization:" + id.UUID())
+}

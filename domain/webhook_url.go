@@ -80,6 +80,43 @@ func checkURLPort(u *url.URL) error {
 	return nil
 }
 
+// SameWebhookServer reports whether the valid URLs of two endpoints have the same scheme, host and port, so that deliveries
+// to both connect to the same server.
+func SameWebhookServer(a, b string) bool {
+	hostA, errA := serverOf(a)
+	hostB, errB := serverOf(b)
+	return errA == nil && errB == nil && hostA == hostB
+}
+
+// serverOf returns the server of the valid URL of an endpoint (WebhookServer).
+func serverOf(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", errURLForm
+	}
+	return WebhookServer(u)
+}
+
+// WebhookServer returns the host of the URL of an endpoint, and its port unless that is 443, in the form in which
+// deliveries connect to it. A domain name is in ASCII, in lower case and without a trailing dot, and an IPv6 address in
+// its shortest form.
+func WebhookServer(u *url.URL) (string, error) {
+	host := u.Hostname()
+	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
+		host = "[" + address.String() + "]"
+	} else {
+		name, err := idna.Lookup.ToASCII(strings.TrimSuffix(host, "."))
+		if err != nil {
+			return "", errURLHost
+		}
+		host = strings.ToLower(name)
+	}
+	if port := u.Port(); port != "" && port != "443" {
+		host += ":" + port
+	}
+	return host, nil
+}
+
 // maxHost is the greatest length of a domain name, in bytes of its ASCII form.
 const maxHost = 253
 

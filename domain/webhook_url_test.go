@@ -10,6 +10,35 @@ import (
 	"partnerapi/domain"
 )
 
+// TestSameWebhookServer compares the servers of URLs, each valid, as deliveries connect to them.
+func TestSameWebhookServer(t *testing.T) {
+	t.Parallel()
+	const url = "https://example.com/hook"
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{url, url, true}, {url, "https://example.com", true}, {url, "HTTPS://EXAMPLE.COM:443/?x", true}, {url, "https://example.com./hook", true},
+		{"https://bücher.example", "https://XN--BCHER-KVA.example:443", true}, {"https://BÜCHER.example", "https://bücher.example.", true},
+		{"https://例え。テスト", "https://例え.テスト", true}, {"https://ＥＸＡＭＰＬＥ.com", url, true},
+		{"https://[::1]:8443", "https://[0:0:0:0:0:0:0:1]:8443/x", true}, {"https://[2001:DB8::1]", "https://[2001:db8::1]:443", true},
+
+		{url, "https://example.com:8443/hook", false}, {url, "https://example.org/hook", false}, {url, "https://www.example.com/hook", false},
+		{url, "https://example.co/m/hook", false}, {url, "https://example.com.example.org/hook", false}, {"https://bücher.example", "https://bucher.example", false},
+		{"https://faß.example", "https://fass.example", false}, {"https://[::1]", "https://[::2]", false}, {"https://93.184.216.34", "https://93.184.216.35", false},
+		{"https://[::ffff:93.184.216.34]", "https://93.184.216.34", false}, {"https://example.com:1024", "https://example.com:1025", false},
+	} {
+		for _, text := range []string{test.a, test.b} {
+			if err := domain.CheckWebhookURL(text); err != nil {
+				t.Fatalf("%s %v", text, err)
+			}
+		}
+		if domain.SameWebhookServer(test.a, test.b) != test.same || domain.SameWebhookServer(test.b, test.a) != test.same {
+			t.Errorf("%s and %s: not %t", test.a, test.b, test.same)
+		}
+	}
+}
+
 // TestCheckWebhookURL is the table of spellings of an address, each with a word of
 // what is wrong with it; none for those that are taken.
 func TestCheckWebhookURL(t *testing.T) {

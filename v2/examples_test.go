@@ -232,7 +232,7 @@ func (d demo) events(h *v2test.Harness, e *v2test.Examples) []v2test.Call {
 		`[{"at": "2026-06-15T12:01:00Z", "status_code": 503, "duration_ms": 41, "response": "try later"}]`)
 	return []v2test.Call{
 		{ID: "events.list", Query: "limit=2&types=user.created,user.updated&client_id=" + d.client},
-		{ID: "webhooks.create", Body: `{"url": "https://hooks.example.com/reports", "events": ["report.ready", "sync.failed"]}`},
+		{ID: "webhooks.create", Body: `{"url": "https://hooks.example.com/reports", "events": ["report.ready", "sync.failed"], "authorization": "Bearer your-token"}`},
 		{ID: "webhooks.deliveries.redeliver", Path: map[string]string{"webhook_id": d.webhook, "delivery_id": delivery}},
 		{ID: "webhooks.test", Path: hook},
 		{ID: "webhooks.secret", Path: hook},

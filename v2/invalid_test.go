@@ -250,6 +250,9 @@ func (w *world) badMember(t *testing.T, o op.Operation, m member) {
 			add("control", `"a\u0007b"`)
 			add("visible", `"\u200b\u3164"`)
 		}
+		if m.has("header") {
+			add("visible ASCII", `""`, `" x"`, `"x "`, `"x\ty"`, `"x\r\ny"`, `"Zoë"`)
+		}
 		if m.has("filled") {
 			add("blank", `""`, `" \t\n\u00a0\u3000"`)
 		}
@@ -306,6 +309,8 @@ func TestLengths(t *testing.T) {
 				want = 100
 			case m.name == "description", m.has("endpoint"):
 				want = 2000
+			case m.has("header"):
+				want = 1000
 			}
 			if m.max() != want {
 				t.Errorf("%s holds %d characters, not %d", m.name, m.max(), want)
@@ -317,6 +322,9 @@ func TestLengths(t *testing.T) {
 			body[m.name] = fmt.Sprintf("%08d", w.sampled.Add(1)) + strings.Repeat("😀", want-8)
 			if m.has("endpoint") {
 				body[m.name] = "https://example.com/" + strings.Repeat("😀", want-len("https://example.com/"))
+			}
+			if m.has("header") {
+				body[m.name] = strings.Repeat("x", want)
 			}
 			if m.has("email") { // 64 before the @, and labels of 61
 				body[m.name] = strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 61)+".", 3) + "com"

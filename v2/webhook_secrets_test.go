@@ -26,18 +26,15 @@ func (h *hooks) secrets(path string) (texts []string) {
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	sealed, err := webhook.SealedSecrets(h.tenant.Ctx)
+	target, err := webhook.Target(h.tenant.Ctx)
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	for _, s := range sealed {
-		plain, err := h.Keys.Open(s, seal.Context("webhook", webhook.ID.UUID()))
-		if err != nil {
-			h.T.Fatal(err)
-		}
-		texts = append(texts, string(plain))
+	message, err := target.Message(h.Keys.Open)
+	if err != nil {
+		h.T.Fatal(err)
 	}
-	return texts
+	return message.Secrets
 }
 
 // TestWebhookSecretsAreKept: a secret is shown by the answer that makes it and by its
@@ -174,7 +171,7 @@ func TestPing(t *testing.T) {
 	for i, status := range []string{"active", "paused", "disabled", "active", "active"} {
 		h.Exec("UPDATE webhooks SET status = $1", status)
 		before := rowsOf(h.Harness)
-		h.Receivers.Answer = func(context.Context, v2test.Sent) domain.DeliveryTry { return answers[i] }
+		h.Receivers.Answer = func(context.Context, domain.DeliveryMessage) domain.DeliveryTry { return answers[i] }
 		r := h.Do("POST", path+"/test", h.tenant.Key, nil).Want(http.StatusOK)
 		want := map[string]any{"delivered": i == 0, "status_code": float64(answers[i].StatusCode), "duration_ms": float64(answers[i].DurationMS)}
 		if fmt.Sprint(r.JSON()) != fmt.Sprint(want) {
@@ -187,11 +184,11 @@ func TestPing(t *testing.T) {
 		_, sent := h.Receivers.Seen()
 		last := sent[len(sent)-1]
 		id := idOf[domain.WebhookKind](t, path).String()
-		body := `{"id":"` + last.EventID + `","type":"ping","created_at":"2026-06-15T12:00:00.000000Z","client_id":null,"data":{"webhook_id":"` + id + `"}}`
-		if string(last.Body) != body || !strings.HasPrefix(last.EventID, "evt_") || seen[last.EventID] || last.URL != "https://example.com/hook" || !slices.Equal(last.Secrets, []string{secret}) {
+		body := `{"id":"` + last.ID + `","type":"ping","created_at":"2026-06-15T12:00:00.000000Z","client_id":null,"data":{"webhook_id":"` + id + `"}}`
+		if string(last.Body) != body || !strings.HasPrefix(last.ID, "evt_") || seen[last.ID] || last.URL != "https://example.com/hook" || !slices.Equal(last.Secrets, []string{secret}) {
 			t.Errorf("sends %+v %s", last, last.Body)
 		}
-		seen[last.EventID] = true
+		seen[last.ID] = true
 	}
 	_, sent := h.Receivers.Seen()
 	outside := h.AddKey(h.tenant, bothScopes, h.clients[:1])
@@ -209,7 +206,7 @@ func TestPingOnce(t *testing.T) {
 	h := newHooks(t, v2test.Options{})
 	path, _ := h.create(h.tenant.Key)
 	reached, release := make(chan bool), make(chan bool)
-	h.Receivers.Answer = func(context.Context, v2test.Sent) domain.DeliveryTry {
+	h.Receivers.Answer = func(context.Context, domain.DeliveryMessage) domain.DeliveryTry {
 		reached <- true
 		<-release
 		return domain.DeliveryTry{StatusCode: http.StatusOK}

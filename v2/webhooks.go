@@ -18,9 +18,8 @@ type Endpoints interface {
 	// Check returns InvalidRequest, for the field url, for an address to which deliveries are not allowed: because of
 	// its form, its port, or the addresses of its host. It takes at most a few seconds.
 	Check(ctx context.Context, url string) error
-	// Send posts a signed body once and returns the outcome; its StatusCode is 0 without a response. secrets are the
-	// secrets as callers got them, the newest first.
-	Send(ctx context.Context, url, eventID string, secrets []string, body []byte) domain.DeliveryTry
+	// Send posts a message once, signed, and returns the outcome; its StatusCode is 0 without a response.
+	Send(ctx context.Context, m domain.DeliveryMessage) domain.DeliveryTry
 }
 
 // Sealer encrypts a value for a context, and decrypts values that were encrypted for the same context.
@@ -39,7 +38,7 @@ func webhookOf(w domain.Webhook) api.Webhook {
 	return api.Webhook{
 		ID: w.ID, URL: w.URL, Events: w.Events, ClientIDs: w.Clients, Description: w.Description, Status: w.Status,
 		CreatedAt: domain.At(w.CreatedAt), LastDeliveryAt: domain.MaybeAt(w.LastDeliveryAt), FailingSince: domain.MaybeAt(w.FailingSince),
-		DisabledReason: w.DisabledReason,
+		DisabledReason: w.DisabledReason, HasAuthorization: w.HasAuthorization,
 	}
 }
 
@@ -67,6 +66,22 @@ func (a *API) newSecret(id domain.WebhookID) (secret string, sealed []byte, err 
 	return secret, sealed, nil
 }
 
+// sealAuthorization returns the encrypted value of the header Authorization of a subscription's deliveries; nil for nil.
+// It returns Conflict if there is a value but no encryption key.
+func (a *API) sealAuthorization(id domain.WebhookID, value *string) ([]byte, error) {
+	if value == nil {
+		return nil, nil
+	}
+	if err := a.requireKey(); err != nil {
+		return nil, err
+	}
+	sealed, err := a.sealer.Seal([]byte(*value), domain.WebhookAuthorizationContext(id))
+	if err != nil {
+		err = fmt.Errorf("encrypt a webhook's authorization: %w", err)
+	}
+	return sealed, err
+}
+
 // requireKey returns Conflict if the service has no key to encrypt secrets with.
 func (a *API) requireKey() error {
 	if a.sealer != nil {
@@ -76,28 +91,23 @@ func (a *API) requireKey() error {
 		"partnerapi encryption-key and passes it to serve and work with --encryption-key")
 }
 
-// decryptSecrets returns the secrets that sign the subscription's events, the newest first. It returns Conflict if
-// there is no encryption key, or if the key cannot decrypt them.
-func (a *API) decryptSecrets(ctx context.Context, h *outbox.Webhook) ([]string, error) {
+// messageTo returns a message to the subscription's endpoint, without an event. It returns Conflict if there is no
+// encryption key, or if the key cannot decrypt the subscription's secrets.
+func (a *API) messageTo(ctx context.Context, h *outbox.Webhook) (m domain.DeliveryMessage, err error) {
 	if err := a.requireKey(); err != nil {
-		return nil, err
+		return m, err
 	}
-	sealed, err := h.SealedSecrets(ctx)
+	target, err := h.Target(ctx)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	texts := make([]string, len(sealed))
-	for i := range sealed {
-		plain, err := a.sealer.Open(sealed[i], domain.WebhookSecretContext(h.ID))
-		if err != nil {
-			e := domain.ErrConflict(h.ID.Noun(),
-				"the secret of this webhook cannot be decrypted with the service's encryption key; rotate the secret")
-			e.Cause = err
-			return nil, e
-		}
-		texts[i] = string(plain)
+	if m, err = target.Message(a.sealer.Open); err != nil {
+		e := domain.ErrConflict(h.ID.Noun(), "the secret or the authorization of this webhook cannot be decrypted with the "+
+			"service's encryption key; rotate the secret, and set authorization again if the webhook has one")
+		e.Cause = err
+		return m, e
 	}
-	return texts, nil
+	return m, nil
 }
 
 // checkEndpoint checks the URL of an endpoint (Endpoints.Check). It returns Conflict if a.endpoints is nil.
@@ -121,7 +131,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	if err := checkKeyEnd(ctx, h); err != nil {
 		return err
 	}
-	secrets, err := a.decryptSecrets(ctx, h)
+	message, err := a.messageTo(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -131,8 +141,8 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	event := api.PingEvent{
 		ID: db.NewID[domain.EventKind](), Type: api.PingType, CreatedAt: domain.At(a.db.Now()), Data: api.PingData{WebhookID: h.ID},
 	}
-	body, err := json.Marshal(a.release.View(event))
-	if err != nil {
+	message.ID = event.ID.String()
+	if message.Body, err = json.Marshal(a.release.View(event)); err != nil {
 		return err
 	}
 
@@ -144,7 +154,7 @@ func (a *API) ping(ctx context.Context, in *api.TestWebhookInput) error {
 	defer a.testing.Delete(h.ID)
 	sendCtx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
 	defer cancel()
-	in.Try = a.endpoints.Send(sendCtx, h.URL, event.ID.String(), secrets, body)
+	in.Try = a.endpoints.Send(sendCtx, message)
 	return ctx.Err() // an attempt that the caller cut short has no outcome
 }
 

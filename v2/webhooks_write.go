@@ -14,13 +14,23 @@ import (
 // prepareCreateWebhook checks the clients, the encryption key and the endpoint. The endpoint is last, as the check
 // resolves its host.
 func (a *API) prepareCreateWebhook(ctx context.Context, in *api.CreateWebhookInput) error {
-	if err := a.checkWebhookClients(ctx, domain.CallerFrom(ctx).Key, in.Body.ClientIDs); err != nil {
+	caller := domain.CallerFrom(ctx)
+	if err := a.checkWebhookClients(ctx, caller.Key, newWebhookClients(caller, in)); err != nil {
 		return err
 	}
 	if err := a.requireKey(); err != nil {
 		return err
 	}
 	return a.checkEndpoint(ctx, in.Body.URL)
+}
+
+// newWebhookClients returns the clients that a new subscription is limited to. Without any, a caller who is limited to one
+// client limits it to that one: the key itself may have access to more.
+func newWebhookClients(caller *domain.Caller, in *api.CreateWebhookInput) []domain.ClientID {
+	if len(in.Body.ClientIDs) == 0 && !caller.Only.IsZero() {
+		return []domain.ClientID{caller.Only}
+	}
+	return in.Body.ClientIDs
 }
 
 // checkWebhookClients returns InvalidRequest for clients to which the caller or the subscription's key has no access.
@@ -45,19 +55,23 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 	caller := domain.CallerFrom(ctx)
 	w := domain.Webhook{
 		ID: db.NewID[domain.WebhookKind](), Partner: caller.Partner, Key: caller.Key, URL: in.Body.URL,
-		Events: dedupe(in.Body.Events), Clients: dedupe(in.Body.ClientIDs), Description: in.Body.Description,
-		Status: domain.WebhookActive,
+		Events: dedupe(in.Body.Events), Clients: dedupe(newWebhookClients(caller, in)), Description: in.Body.Description,
+		Status: domain.WebhookActive, HasAuthorization: in.Body.Authorization != nil,
 	}
 	secret, sealed, err := a.newSecret(w.ID)
 	if err != nil {
 		return nil, err
 	}
+	authorization, err := a.sealAuthorization(w.ID, in.Body.Authorization)
+	if err != nil {
+		return nil, err
+	}
 	err = a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
-		if err := a.checkWebhookClients(ctx, w.Key, in.Body.ClientIDs); err != nil { // again: prepare had no transaction
+		if err := a.checkWebhookClients(ctx, w.Key, newWebhookClients(caller, in)); err != nil { // again: prepare had no transaction
 			return err
 		}
 		w.CreatedAt, w.UpdatedAt = c.At, c.At
-		return outbox.InsertWebhook(ctx, c, w, sealed)
+		return outbox.InsertWebhook(ctx, c, w, sealed, authorization)
 	})
 	if err != nil {
 		return nil, err
@@ -65,7 +79,8 @@ func (a *API) createWebhook(ctx context.Context, in *api.CreateWebhookInput) (*a
 	return &api.WebhookWithSecret{Webhook: webhookOf(w), Secret: secret}, nil
 }
 
-// prepareUpdateWebhook checks the given clients and endpoint. The endpoint is last, as the check resolves its host.
+// prepareUpdateWebhook checks the given clients, the encryption key if it is needed, and the given endpoint. The endpoint
+// is last, as the check resolves its host.
 func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInput) error {
 	h, err := outbox.FindWebhook(ctx, a.db, in.Path.WebhookID)
 	if err != nil {
@@ -73,6 +88,11 @@ func (a *API) prepareUpdateWebhook(ctx context.Context, in *api.UpdateWebhookInp
 	}
 	if err := a.checkWebhookUpdate(ctx, h, in); err != nil {
 		return err
+	}
+	if in.Body.Authorization.Value != nil {
+		if err := a.requireKey(); err != nil {
+			return err
+		}
 	}
 	if !in.Body.URL.Given {
 		return nil
@@ -91,8 +111,9 @@ func (a *API) updateWebhook(ctx context.Context, in *api.UpdateWebhookInput) (ou
 			return err
 		}
 		updated, changed := applyWebhookUpdate(h.Webhook, in)
-		if changed || h.Key != before.Key {
-			err = outbox.UpdateWebhook(ctx, c, before, &updated)
+		authorization, err := a.sealAuthorization(h.ID, in.Body.Authorization.Value)
+		if err == nil && (changed || h.Key != before.Key) {
+			err = outbox.UpdateWebhook(ctx, c, before, &updated, authorization)
 		}
 		out = new(webhookOf(updated))
 		return err
@@ -132,10 +153,18 @@ func (a *API) checkWebhookUpdate(ctx context.Context, h *outbox.Webhook, in *api
 	return nil
 }
 
-// applyWebhookUpdate returns the subscription with the requested changes, and whether they change it.
+// applyWebhookUpdate returns the subscription with the requested changes, and whether they change it. Another server gets
+// no authorization that was meant for the previous one: whoever may change the URL could otherwise read it there.
 func applyWebhookUpdate(w domain.Webhook, in *api.UpdateWebhookInput) (domain.Webhook, bool) {
-	b := in.Body
+	b, url := in.Body, w.URL
 	changed := domain.Apply(b.URL, &w.URL)
+	switch {
+	case b.Authorization.Given:
+		changed = changed || w.HasAuthorization || b.Authorization.Value != nil
+		w.HasAuthorization = b.Authorization.Value != nil
+	case w.HasAuthorization:
+		w.HasAuthorization = domain.SameWebhookServer(url, w.URL)
+	}
 	changed = applyList(b.Events, &w.Events) || changed
 	changed = applyList(b.ClientIDs, &w.Clients) || changed
 	changed = domain.ApplyNullable(b.Description, &w.Description) || changed

@@ -392,11 +392,11 @@ type willing struct{}
 
 func (willing) Close() {}
 
-func (willing) Post(context.Context, webhook.Message) webhook.Answer { return webhook.Answer{} }
+func (willing) Post(context.Context, domain.DeliveryMessage) webhook.Answer { return webhook.Answer{} }
 
 func (willing) Check(context.Context, string) error { return nil }
 
-func (willing) Send(_ context.Context, _, _ string, _ []string, _ []byte) domain.DeliveryTry {
+func (willing) Send(context.Context, domain.DeliveryMessage) domain.DeliveryTry {
 	return domain.DeliveryTry{At: guideTime, StatusCode: http.StatusOK, DurationMS: 12}
 }
 

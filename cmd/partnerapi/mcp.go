@@ -35,10 +35,21 @@ func (s *service) mountMCP(address string, secret []byte) error {
 			text, err := fs.ReadFile(docs.Guides(), name+".md")
 			return site.Text(text, address, s.config.Demo, s.clock.Now()), err
 		},
+		SearchGuides: func(query string, limit int) ([]mcp.Passage, error) { return s.searchGuides(address, query, limit) },
+		Reach:        s.db.Reach,
 	})
 	if err != nil {
 		return err
 	}
 	s.edge.Protocol(s.engine, ginop.Protocol{Path: mcp.Path, Before: server.CheckOrigin, Serve: server.Serve, Fault: server.Fault})
 	return nil
+}
+
+// searchGuides searches the guides of the pages, which are mounted before the first request.
+func (s *service) searchGuides(address, query string, limit int) (list []mcp.Passage, err error) {
+	found, err := s.pages.Search(query, limit, address)
+	for _, p := range found {
+		list = append(list, mcp.Passage{Title: p.Title, URL: address + p.Path, Text: p.Text})
+	}
+	return list, err
 }

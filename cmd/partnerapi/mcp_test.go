@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
@@ -54,7 +55,7 @@ func TestMCP(t *testing.T) {
 		t.Errorf("%v %+v\nHTTP says %s", err, out, want)
 	}
 	tools, err := session.ListTools(t.Context(), nil)
-	if err != nil || len(tools.Tools) == 0 || tools.Tools[0].OutputSchema == nil || tools.Tools[len(tools.Tools)-1].Name > "clients_z" {
+	if err != nil || len(tools.Tools) == 0 || tools.Tools[0].OutputSchema == nil || tools.Tools[len(tools.Tools)-1].Name > "docs_search" {
 		t.Errorf("the tools of clients: %v %+v", err, tools)
 	}
 	out, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_list", Arguments: map[string]any{"no": 1}})
@@ -71,6 +72,60 @@ func TestMCP(t *testing.T) {
 		`partnerapi_requests_total{operation="clients.create",status="201",version="v2"} 1`,
 		`partnerapi_requests_total{operation="clients.list",status="400",version="v2"} 1`,
 		`partnerapi_key_requests_total{key="`+prefix(key)+`",version="mcp"} `)
+}
+
+// TestGuidesAreSearched searches the guides in a session that has one tool and one client, and wants the passages to be of
+// pages that exist, one of the first three of the expected page.
+func TestGuidesAreSearched(t *testing.T) {
+	t.Parallel()
+	flag := demonstration(t)
+	r := serving(t, flag, "--release=latest", "--demo")
+	id := regexp.MustCompile(`cli_\w+`).FindString(string(r.get("/v2/clients?limit=1", "pk_demo_all").want(http.StatusOK).body))
+	session, ended := bridged(t, r.address, "pk_demo_all", "--schemas", "--tools=docs_search,clients_list", "--client="+id)
+	tools, err := session.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 2 {
+		t.Errorf("the tools are %+v, %v", tools, err)
+	}
+	out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "clients_list"})
+	if err != nil || strings.Count(out.Content[0].(*sdk.TextContent).Text, `"id":"cli_`) != 1 {
+		t.Errorf("the clients are %+v, %v", out, err)
+	}
+	for query, want := range map[string]string{
+		"verify webhook signature":            "/docs/guide/webhooks",
+		"How do I rotate a webhook's secret?": "/docs/guide/webhooks",
+		"idempotency key retry":               "/docs/guide/idempotency",
+		"rate limit 429 Retry-After":          "/docs/guide/rate-limits",
+		"updated_since horizon as_of":         "/docs/guide/delta-sync",
+		"onboard a new client":                "/docs/guide/onboard",
+		"read_only session":                   "/docs/guide/mcp",
+		"download a report":                   "/docs/guide/report",
+		"cursor pagination next page":         "/docs/guide/paging",
+		"catalogue of event types":            "/docs/guide/events",
+	} {
+		out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "docs_search", Arguments: map[string]any{"query": query, "limit": 10}})
+		if err != nil || out.IsError {
+			t.Fatalf("%s: %v %+v", query, err, out)
+		}
+		var found struct{ Passages []mcp.Passage }
+		if err := json.Unmarshal([]byte(out.Content[0].(*sdk.TextContent).Text), &found); err != nil {
+			t.Fatal(err)
+		}
+		expected := false
+		for i, p := range found.Passages {
+			path, _, _ := strings.Cut(strings.TrimPrefix(p.URL, r.address), "#")
+			expected = expected || i < 3 && path == want
+			if r.get(path, "").want(http.StatusOK); p.Text == "" || p.Title == "" || len([]rune(p.Text)) > 1600 {
+				t.Errorf("%s finds %+v", query, p)
+			}
+		}
+		if !expected {
+			t.Errorf("%s finds first %+v", query, found.Passages[0])
+		}
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	<-ended
 }
 
 // TestMCPOrigins verifies that scripts of the pages that --mcp-origins names may use the server, and of no others.
@@ -132,6 +187,8 @@ func TestBridge(t *testing.T) {
 		`"id":9007199254740993,"error":{"code":-32601,`, `"error":{"code":-32600,"message":"id must`, `"id":9223372036854775807,"result":{`)
 
 	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=wrong"}, r.address, "rejects the key")
+	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=pk_demo_all", "--client=cli_none"}, "client_id must be the ID of one client")
+	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=pk_demo_all", "--tools=clients_list,nope"}, "there is no tool nope")
 	refused(t, 1, []string{"mcp", "--url=" + former.address, "--key=pk_demo_all"}, "needs release "+mcp.Since.String())
 	refused(t, 1, []string{"mcp", "--url=http://127.0.0.1:1", "--key=x"}, "cannot reach http://127.0.0.1:1")
 	refused(t, 2, []string{"mcp", "--url=partner.example", "--key=x"}, "--url")

@@ -146,7 +146,7 @@ func (r *receiver) prints(want string) {
 // post sends a delivery as the service does.
 func (r *receiver) post(secret, id, body string, want int) {
 	r.t.Helper()
-	if try := r.endpoints.Send(r.t.Context(), r.url, id, []string{secret}, []byte(body)); try.StatusCode != want {
+	if try := r.endpoints.Send(r.t.Context(), domain.DeliveryMessage{URL: r.url, ID: id, Secrets: []string{secret}, Body: []byte(body)}); try.StatusCode != want {
 		r.t.Errorf("%s: got %+v, want status %d", r.program, try, want)
 	}
 }

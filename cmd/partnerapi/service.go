@@ -43,6 +43,7 @@ type service struct {
 	work      *background  // nil where other processes work
 	notice    site.Notice  // of an extension
 	documents *site.Documents
+	pages     *site.Site
 	brand     atomic.Pointer[domain.Brand] // the service's own
 	// group has the goroutines that run besides the requests, until the service ends.
 	group sync.WaitGroup

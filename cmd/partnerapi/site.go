@@ -96,7 +96,8 @@ func (s *service) mountPages(ctx context.Context) error {
 	}
 	config.Brand = s.brand.Load
 	s.runInBackground(ctx, "watch the service's brand", s.watchBrand)
-	pages := gin.WrapH(site.New(config))
+	s.pages = site.New(config)
+	pages := gin.WrapH(s.pages)
 	for _, path := range append(site.LikelyPaths(), "/", "/llms.txt", "/llms-full.txt", "/docs", "/docs/*page") {
 		s.openPath(path, pages)
 	}

@@ -168,9 +168,10 @@ func (w *world) copyAll(source, target side, name, where string) {
 func (w *world) something() {
 	w.t.Helper()
 	for _, text := range []string{
-		`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret)
+		`INSERT INTO webhooks (partner_id, id, key_id, url, events, status, created_at, updated_at, secret,
+				sealed_authorization, authorization_url)
 			SELECT DISTINCT ON (partner_id) partner_id, uuid_v7(now()), id, 'https://example.com/', '{user.created}'::text[], 'active',
-				now(), now(), 'secret'::bytea FROM api_keys`,
+				now(), now(), 'secret'::bytea, 'authorization'::bytea, 'https://example.com/' FROM api_keys`,
 		`INSERT INTO webhook_deliveries (webhook_id, id, partner_id, position, client_id, event_id, type, created_at, due_at)
 			SELECT w.id, uuid_v7(now()), w.partner_id, n, c.id, uuid_v7(now()), 'user.created', now(), now() + n * interval '1 hour'
 			FROM webhooks AS w JOIN clients AS c USING (partner_id), generate_series(1, 3) AS n`,

@@ -19,22 +19,26 @@ type Webhook struct {
 
 // selectWebhook selects domain.Webhooks from webhooks, alias w.
 const selectWebhook = `w.partner_id AS partner, w.id, w.key_id AS key, w.url, w.events, w.client_ids AS clients, w.description,
-	w.status, CASE WHEN w.status = 'disabled' THEN w.disabled_reason END AS disabled_reason, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since`
+	w.status, CASE WHEN w.status = 'disabled' THEN w.disabled_reason END AS disabled_reason, w.created_at, w.updated_at, w.last_delivery_at, w.failing_since,
+	coalesce(w.authorization_url = w.url, false) AS has_authorization`
 
 // webhookReach returns the condition that the caller may read and change a subscription, alias w: the caller's key
 // created it, or reaches all of the subscription's clients (decisions 8.6). These are client_ids or, if that is empty,
-// the clients of the key that created it. Archived clients count too.
+// the clients of the key that created it. Archived clients count too. A caller who is limited to one client reaches only
+// subscriptions of that one, whichever key created them.
 func webhookReach(ctx context.Context) pg.Query {
 	caller := domain.CallerFrom(ctx)
 	if caller.AllClients {
 		return pg.SQL("w.partner_id = ?", caller.Partner)
 	}
-	return pg.SQL(`w.partner_id = ?partner AND (w.key_id = ?key OR CASE WHEN cardinality(w.client_ids) > 0
-		THEN NOT EXISTS (
-			SELECT 1 FROM unnest(w.client_ids) AS c (id)
-			WHERE NOT EXISTS (SELECT 1 FROM api_key_clients AS k WHERE k.key_id = ?key AND k.client_id = c.id))
+	own := pg.SQL("w.key_id = ?", caller.Key)
+	if !caller.Only.IsZero() {
+		own = pg.SQL("false")
+	}
+	return pg.SQL(`w.partner_id = ?partner AND (?own OR CASE WHEN cardinality(w.client_ids) > 0
+		THEN NOT EXISTS (SELECT 1 FROM unnest(w.client_ids) AS c (id) WHERE NOT ?listed)
 		ELSE ?coveredKey END)`,
-		pg.Named{"partner": caller.Partner, "key": caller.Key, "coveredKey": db.CoveredKey("w.key_id", caller.Key)})
+		pg.Named{"partner": caller.Partner, "own": own, "listed": db.Listed(ctx, "c.id"), "coveredKey": db.CoveredKey(ctx, "w.key_id")})
 }
 
 // Webhooks reads a page of the subscriptions within the caller's reach, the oldest first.
@@ -71,15 +75,6 @@ func LockWebhook(ctx context.Context, c *db.Change, id domain.WebhookID) (*Webho
 	return readWebhook(ctx, c.DB, id, webhookQuery(ctx, id).For("NO KEY UPDATE OF w"))
 }
 
-// SealedSecrets returns the sealed secrets that currently sign the subscription's events: its secret and, for
-// domain.ReplacedSecretLife after a replacement, the previous secret.
-func (h *Webhook) SealedSecrets(ctx context.Context) ([][]byte, error) {
-	return pg.All[[]byte](ctx, h.db, "read the secrets of a webhook", pg.SQL(`
-		SELECT s.sealed FROM webhooks AS w, LATERAL (VALUES (1, w.secret), (2,
-			CASE WHEN w.replaced_until > ?1 THEN w.replaced_secret END)) AS s (place, sealed)
-		WHERE w.id = ?0 AND s.sealed IS NOT NULL ORDER BY s.place`, h.ID, h.db.Now()))
-}
-
 // WebhookClients returns the clients among ids that are within both the caller's reach and the key's.
 func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domain.ClientID) ([]domain.ClientID, error) {
 	if len(ids) == 0 {
@@ -95,16 +90,16 @@ func WebhookClients(ctx context.Context, d *db.DB, key domain.KeyID, ids []domai
 // CoversKey reports whether the caller reaches all clients that a key of the same partner reaches.
 func CoversKey(ctx context.Context, d *db.DB, key domain.KeyID) (bool, error) {
 	caller := domain.CallerFrom(ctx)
-	if caller.AllClients || caller.Key == key {
+	if caller.AllClients || caller.Key == key && caller.Only.IsZero() {
 		return true, nil
 	}
 	return pg.One[bool](ctx, d, "compare two keys", pg.SQL(
-		"SELECT ? FROM api_keys AS a WHERE a.id = ?", db.CoveredKey("a.id", caller.Key), key))
+		"SELECT ? FROM api_keys AS a WHERE a.id = ?", db.CoveredKey(ctx, "a.id"), key))
 }
 
-// InsertWebhook inserts a subscription with its sealed secret. It returns Conflict if the partner has
+// InsertWebhook inserts a subscription with its sealed secret, and its sealed authorization, if any. It returns Conflict if the partner has
 // domain.MaxWebhooks. It locks the partner, so that concurrent calls cannot exceed the limit.
-func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret []byte) error {
+func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret, authorization []byte) error {
 	if err := c.LockPartner(ctx, w.Partner); err != nil {
 		return err
 	}
@@ -116,18 +111,23 @@ func InsertWebhook(ctx context.Context, c *db.Change, w domain.Webhook, secret [
 		return domain.ErrConflict(w.ID.Noun(), "the partner has reached its limit of 20 webhooks; delete one first")
 	}
 	return pg.Run(ctx, c, "insert a webhook", pg.SQL(`
-		INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status, created_at, updated_at, secret)
-		VALUES (?partner, ?id, ?key, ?url, ?events::text[], ?clients::uuid[], ?description, ?status, ?createdAt, ?updatedAt, ?secret)`,
+		INSERT INTO webhooks (partner_id, id, key_id, url, events, client_ids, description, status, created_at, updated_at, secret,
+			sealed_authorization, authorization_url)
+		VALUES (?partner, ?id, ?key, ?url, ?events::text[], ?clients::uuid[], ?description, ?status, ?createdAt, ?updatedAt, ?secret,
+			?authorization::bytea, CASE WHEN ?authorization::bytea IS NOT NULL THEN ?url END)`,
 		pg.Named{
 			"partner": w.Partner, "id": w.ID, "key": w.Key, "url": w.URL, "events": w.Events, "clients": pg.IDs(w.Clients),
-			"description": w.Description, "status": w.Status, "createdAt": w.CreatedAt, "updatedAt": w.UpdatedAt, "secret": secret,
+			"description": w.Description, "status": w.Status, "createdAt": w.CreatedAt, "updatedAt": w.UpdatedAt, "secret": secret, "authorization": authorization,
 		}))
 }
 
 // UpdateWebhook stores the changes of a locked subscription. One that becomes active gets the events that are written from
 // now on. If it becomes active or its URL changes, after.FailingSince is cleared. If it becomes
 // paused, up to dropDeliveries of its waiting deliveries are dropped, and the others when they are claimed.
-func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook) error {
+//
+// authorization is its new sealed authorization. If it is nil, the authorization stays, or is removed unless
+// after.HasAuthorization.
+func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, after *domain.Webhook, authorization []byte) error {
 	activated := after.Status == domain.WebhookActive && before.Status != domain.WebhookActive
 	if activated || after.URL != before.URL {
 		after.FailingSince = nil
@@ -140,11 +140,13 @@ func UpdateWebhook(ctx context.Context, c *db.Change, before domain.Webhook, aft
 			updated_at = greatest(updated_at, ?now), disabled_reason = ?reason::text, resumes_as = CASE WHEN ?reason::text IS NOT NULL THEN resumes_as END,
 			active_from = CASE WHEN ?activated::boolean THEN nextval('event_numbers') ELSE active_from END,
 			active_since = CASE WHEN ?activated THEN clock_timestamp() ELSE active_since END, -- 1.0 compares times
-			failing_since = ?failingSince
+			failing_since = ?failingSince,
+			sealed_authorization = CASE WHEN ?authorized::boolean THEN coalesce(?authorization::bytea, sealed_authorization) END,
+			authorization_url = CASE WHEN ?authorized THEN ?url END
 		WHERE id = ?id`, pg.Named{
 		"id": after.ID, "key": after.Key, "reason": after.DisabledReason, "url": after.URL, "events": after.Events, "clients": pg.IDs(after.Clients),
 		"description": after.Description, "status": after.Status, "now": c.At, "activated": activated,
-		"failingSince": after.FailingSince,
+		"failingSince": after.FailingSince, "authorized": after.HasAuthorization, "authorization": authorization,
 	}))
 	if err == nil && after.Status == domain.WebhookPaused && before.Status != domain.WebhookPaused {
 		_, err = drop(ctx, c.DB, []domain.WebhookID{after.ID}, []string{"the subscription was paused"})

@@ -137,7 +137,7 @@ func (h *Webhook) TakeOver(ctx context.Context) (tooMany bool, err error) {
 		pg.Named{
 			"holder":     h.Key,
 			"caller":     caller.Key,
-			"callerWide": caller.AllClients,
+			"callerWide": caller.AllClients || !caller.Only.IsZero(), // the key itself may have access to more
 			"clients":    pg.IDs(h.Clients),
 			"most":       domain.MaxWebhookClients + 1,
 		}))

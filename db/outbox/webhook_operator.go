@@ -63,7 +63,7 @@ func SetWebhookStatus(
 		}
 		after := h.Webhook
 		after.Status = status
-		return UpdateWebhook(ctx, c, h.Webhook, &after)
+		return UpdateWebhook(ctx, c, h.Webhook, &after, nil)
 	})
 	return before, err
 }

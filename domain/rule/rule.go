@@ -9,6 +9,7 @@
 //	email        it is an email address, stored in lower case
 //	message_id   it is the id of an email, stored without angle brackets
 //	endpoint     it is the URL of a webhook
+//	header       it is the value of a header: visible ASCII characters, with spaces only between them
 //	enum         it is one of the values of its type (Enum)
 //	between=A B  it is an integer from A to B
 //	epoch        the time is not before 1970
@@ -57,6 +58,7 @@ func newChecks() *validator.Validate {
 	})
 	register("trim", func(validator.FieldLevel) bool { return true }) // its cleaner has done it
 	register("endpoint", func(f validator.FieldLevel) bool { return domain.CheckWebhookURL(f.Field().String()) == nil })
+	register("header", func(f validator.FieldLevel) bool { return isHeader(f.Field().String()) })
 	register("filled", func(f validator.FieldLevel) bool { return strings.TrimSpace(f.Field().String()) != "" })
 	register("enum", func(f validator.FieldLevel) bool {
 		enum, ok := f.Field().Interface().(Enum)
@@ -78,6 +80,12 @@ func newChecks() *validator.Validate {
 		panic(err)
 	}
 	return v
+}
+
+// isHeader reports whether a text is not empty and consists of visible ASCII characters, with spaces only between them.
+func isHeader(text string) bool {
+	invisible := func(r rune) bool { return r < ' ' || r > '~' }
+	return text != "" && strings.Trim(text, " ") == text && !strings.ContainsFunc(text, invisible)
 }
 
 // Required is the message for a required field that is absent.
@@ -274,6 +282,8 @@ func faultMessage(fault validator.FieldError, blankMessage string) string {
 		if err := domain.CheckWebhookURL(text); err != nil {
 			return err.Error()
 		}
+	case "header":
+		return "must be visible ASCII characters, with spaces only between them"
 	case "message_id":
 		return notBlank
 	case "epoch":

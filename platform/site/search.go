@@ -22,13 +22,12 @@ type entry struct {
 	// Weight ranks it among entries that match equally well, the greatest first.
 	Weight float64 `json:"weight"`
 	more   int     // the number of other operations with the parameter or field
+	source string  // the text of a section of a guide as it is in its source, with all lines
 }
 
-// addSearchIndex adds the index of the search, all entries as JSON, and sets b.Assets.Index to its path. It contains
-// the sections of guides, the changes, and the operations with their parameters and fields. is omitted if a part of the
-// guide has one with its id. Sections weigh less than guides; a guide with parts, and its parts, less than both.
-func (b *builder) addSearchIndex() error {
-	var list []*entry
+// guideEntries returns the entries of the sections of guides. A section is omitted if a part of the guide has one with its
+// id. Sections weigh less than guides; a guide with parts, and its parts, less than both.
+func (b *builder) guideEntries() (list []*entry) {
 	inParts := map[string]bool{} // the names of guides with parts, and name#id of the parts' sections
 	for _, g := range b.Guides {
 		if whole, _, part := strings.Cut(g.Name, "/"); part {
@@ -52,9 +51,18 @@ func (b *builder) addSearchIndex() error {
 				path += "#" + s.ID
 				weight = min(weight, 1.5)
 			}
-			list = append(list, &entry{Title: s.Title, Place: g.Title, Path: path, Text: indexText(s.Text), Words: s.Words, Weight: weight})
+			list = append(list, &entry{
+				Title: s.Title, Place: g.Title, Path: path, Text: indexText(s.Text), Words: s.Words, Weight: weight, source: s.Text,
+			})
 		}
 	}
+	return list
+}
+
+// addSearchIndex adds the index of the search, all entries as JSON, and sets b.Assets.Index to its path. It contains
+// the sections of guides, the changes, and the operations with their parameters and fields.
+func (b *builder) addSearchIndex() error {
+	list := b.guideEntries()
 	for _, c := range b.Config.Changes {
 		list = append(list, c.entry())
 	}

@@ -268,11 +268,14 @@ type builder struct {
 	// operations are the links of the operations of all references, by method and path: "GET /v2/clients".
 	operations map[string]string
 	markdown   *markdown
+	// finder returns the finder of the guides.
+	finder func() *finder
 }
 
 // newBuilder returns a builder with the assets, references and guides of the configuration.
 func newBuilder(c Config) (*builder, error) {
 	b := &builder{Config: c, pages: map[string]*content{}, operations: map[string]string{}}
+	b.finder = sync.OnceValue(func() *finder { return newFinder(b.guideEntries()) })
 	var err error
 	if b.Assets, err = b.addAssets(); err != nil {
 		return nil, err

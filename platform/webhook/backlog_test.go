@@ -39,7 +39,7 @@ func TestBacklog(t *testing.T) {
 	w.Clock.Advance(time.Minute)
 	w.publish(2, two)
 	want("webhook_deliveries_waiting:5 webhook_oldest_due_seconds:60 webhooks active:2")
-	w.once(w.dispatcher(&script{w: w, answer: func(m webhook.Message) webhook.Answer {
+	w.once(w.dispatcher(&script{w: w, answer: func(m domain.DeliveryMessage) webhook.Answer {
 		if m.URL == "https://one.example/" {
 			return answered(200)
 		}
@@ -183,7 +183,7 @@ func TestHTTP2(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	if try := s.endpoints(t).Send(t.Context(), s.URL, "evt_1", []string{secret}, []byte("{}")); try.StatusCode != 204 {
+	if try := s.endpoints(t).Send(t.Context(), domain.DeliveryMessage{URL: s.URL, ID: "evt_1", Secrets: []string{secret}, Body: []byte("{}")}); try.StatusCode != 204 {
 		t.Errorf("%+v", try)
 	}
 }

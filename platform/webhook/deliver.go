@@ -80,7 +80,7 @@ type Observer struct {
 
 // Poster makes one attempt; see Endpoints.Post.
 type Poster interface {
-	Post(ctx context.Context, m Message) Answer
+	Post(ctx context.Context, m domain.DeliveryMessage) Answer
 }
 
 // Opener decrypts sealed secrets.

@@ -268,7 +268,7 @@ func TestLostLease(t *testing.T) {
 	id := w.webhook("https://slow.example/")
 	w.publish(1, id)
 	begun, over := make(chan struct{}), make(chan struct{})
-	slow := &script{w: w, answer: func(webhook.Message) webhook.Answer {
+	slow := &script{w: w, answer: func(domain.DeliveryMessage) webhook.Answer {
 		close(begun)
 		<-over
 		return answered(500)
@@ -319,7 +319,7 @@ func TestPanics(t *testing.T) {
 	w := newWorld(t)
 	fine, poison, sealed := w.webhook("https://fine.example/"), w.webhook("https://poison.example/"), w.webhook("https://sealed.example/")
 	w.publish(1, fine, poison, sealed)
-	d := webhook.NewDispatcher(w.DB, &script{w: w, answer: func(m webhook.Message) webhook.Answer {
+	d := webhook.NewDispatcher(w.DB, &script{w: w, answer: func(m domain.DeliveryMessage) webhook.Answer {
 		if strings.Contains(m.URL, "poison") {
 			panic("planted in the endpoint")
 		}

@@ -19,8 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/idna"
-
 	"partnerapi/domain"
 	"partnerapi/platform/egress"
 )
@@ -160,16 +158,6 @@ func (e *Endpoints) resolve(ctx context.Context, host string) ([]netip.Addr, err
 	return addresses, err
 }
 
-// Message is the content of one attempt.
-type Message struct {
-	URL string
-	// ID is the event's id, as callers see it.
-	ID string
-	// Secrets are the secrets of its signatures, newest first.
-	Secrets []string
-	Body    []byte
-}
-
 // Answer is the response to an attempt.
 type Answer struct {
 	domain.DeliveryTry
@@ -182,8 +170,8 @@ func (a Answer) Succeeded() bool { return a.StatusCode >= 200 && a.StatusCode < 
 
 // Send makes one signed attempt and reports the response. It returns no error: an attempt without a response has
 // StatusCode 0, and Response says why.
-func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []string, body []byte) domain.DeliveryTry {
-	return e.Post(ctx, Message{URL: to, ID: eventID, Secrets: secrets, Body: body}).DeliveryTry
+func (e *Endpoints) Send(ctx context.Context, m domain.DeliveryMessage) domain.DeliveryTry {
+	return e.Post(ctx, m).DeliveryTry
 }
 
 // Post makes one signed attempt and reports the response, with its Retry-After. Redirects are not followed. An attempt
@@ -191,7 +179,7 @@ func (e *Endpoints) Send(ctx context.Context, to, eventID string, secrets []stri
 //
 // The first 64 KiB of the response must arrive within domain.WebhookDeadline, counted from connecting: otherwise its
 // status is ignored. The status counts if the endpoint closes the connection before the end of the response.
-func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
+func (e *Endpoints) Post(ctx context.Context, m domain.DeliveryMessage) Answer {
 	at, began := e.clock.Now(), time.Now() // began only measures the duration
 	ctx, cancel := context.WithTimeout(ctx, domain.WebhookDeadline)
 	defer cancel()
@@ -206,7 +194,7 @@ func (e *Endpoints) Post(ctx context.Context, m Message) Answer {
 
 // post sends the request, signed with the time at, and reads the response. It returns an error if there is no response
 // in time.
-func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer, err error) {
+func (e *Endpoints) post(ctx context.Context, m domain.DeliveryMessage, at time.Time) (a Answer, err error) {
 	u, err := e.parse(m.URL)
 	if err != nil {
 		return a, fmt.Errorf("the URL %w", err)
@@ -219,6 +207,9 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 	request.Header.Set("User-Agent", e.agent)
 	if err := Sign(request.Header, m.ID, at, m.Secrets, m.Body); err != nil {
 		return a, err
+	}
+	if m.Authorization != "" {
+		request.Header.Set("Authorization", m.Authorization)
 	}
 	// This header lets the transport retry on a new connection if an idle connection turns
 	// out to be closed. Without a value it is not sent.
@@ -233,9 +224,21 @@ func (e *Endpoints) post(ctx context.Context, m Message, at time.Time) (a Answer
 	if err != nil && ctx.Err() != nil { // other errors: the endpoint closed the connection
 		return a, err
 	}
-	a.StatusCode, a.Response = response.StatusCode, storableText(text)
+	a.StatusCode, a.Response = response.StatusCode, storableText(redact(text, m.Authorization))
 	a.RetryAfter = max(0, domain.RetryAfter(response.Header.Get("Retry-After"), at))
 	return a, nil
+}
+
+// redact replaces the value of the header Authorization, and its credentials alone, in a response: an endpoint may repeat
+// them, and callers who list deliveries must not see them.
+func redact(answer []byte, authorization string) []byte {
+	_, credentials, _ := strings.Cut(authorization, " ")
+	for _, hidden := range []string{authorization, strings.TrimSpace(credentials)} {
+		if hidden != "" {
+			answer = bytes.ReplaceAll(answer, []byte(hidden), []byte("[authorization]"))
+		}
+	}
+	return answer
 }
 
 // storableText returns the start of a response as text that the database can store: valid UTF-8 of at most
@@ -285,7 +288,7 @@ func control(network, address string, raw syscall.RawConn) error {
 // allowedPort reports whether deliveries to a port are allowed (decisions 8.5).
 func allowedPort(port uint16) bool { return port == 443 || port >= 1024 }
 
-// parseURL parses the URL of an endpoint, and normalizes it: the host in ASCII without a trailing dot, and no port 443.
+// parseURL parses the URL of an endpoint, and normalizes its host and port (domain.WebhookServer).
 // The error says what is wrong.
 func parseURL(text string) (*url.URL, error) {
 	if err := domain.CheckWebhookURL(text); err != nil {
@@ -295,19 +298,8 @@ func parseURL(text string) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("is not a URL")
 	}
-	host := u.Hostname()
-	if !strings.Contains(host, ":") {
-		if host, err = idna.Lookup.ToASCII(strings.TrimSuffix(host, ".")); err != nil {
-			return nil, errors.New("has a host that is not a domain name")
-		}
-	} else {
-		host = "[" + host + "]" // an IPv6 address
-	}
-	if port := u.Port(); port != "" && port != "443" {
-		host += ":" + port
-	}
-	u.Host = host
-	return u, nil
+	u.Host, err = domain.WebhookServer(u)
+	return u, err
 }
 
 // parseForward parses any http or https URL.

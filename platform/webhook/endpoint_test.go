@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -185,7 +186,7 @@ func TestSpellings(t *testing.T) {
 		} else if known = domain.AsError(err); len(known.Fields) != 1 || known.Fields[0].Field != "url" {
 			t.Errorf("%s: %v", host, err)
 		}
-		if try := e.Send(t.Context(), "https://"+host, "evt_1", []string{secret}, nil); try.StatusCode != 0 || try.Response == "" {
+		if try := e.Send(t.Context(), domain.DeliveryMessage{URL: "https://" + host, ID: "evt_1", Secrets: []string{secret}}); try.StatusCode != 0 || try.Response == "" {
 			t.Errorf("%s is sent to: %+v", host, try)
 		}
 	}
@@ -216,7 +217,7 @@ func TestChangedName(t *testing.T) {
 	}
 	for _, turned := range []string{"127.0.0.1", "::1", "::ffff:127.0.0.1"} {
 		dns.set("rebind.example", turned)
-		try := e.Send(t.Context(), address, "evt_1", []string{secret}, []byte("{}"))
+		try := e.Send(t.Context(), domain.DeliveryMessage{URL: address, ID: "evt_1", Secrets: []string{secret}, Body: []byte("{}")})
 		if try.StatusCode != 0 || !strings.Contains(try.Response, "special") || strings.Contains(try.Response, "127.0.0.1") {
 			t.Errorf("%+v", try)
 		}
@@ -230,7 +231,7 @@ func TestChangedName(t *testing.T) {
 	if err := open.Check(t.Context(), "https://example.com:"+port); err != nil {
 		t.Error(err)
 	}
-	if try := open.Send(t.Context(), "https://example.com:"+port, "evt_1", []string{secret}, nil); try.StatusCode != 200 {
+	if try := open.Send(t.Context(), domain.DeliveryMessage{URL: "https://example.com:" + port, ID: "evt_1", Secrets: []string{secret}}); try.StatusCode != 200 {
 		t.Errorf("%+v", try)
 	}
 }
@@ -253,13 +254,43 @@ func TestRequest(t *testing.T) {
 	})
 	e := endpoints(t, webhook.Options{AllowPrivate: true, CAFile: s.ca(t), Version: "2.3"})
 	for range 3 {
-		try := e.Send(t.Context(), s.URL+"/hook", "evt_1", []string{secret}, []byte(body))
+		try := e.Send(t.Context(), domain.DeliveryMessage{URL: s.URL + "/hook", ID: "evt_1", Secrets: []string{secret}, Body: []byte(body)})
 		if try.StatusCode != 202 || try.Response != "thanks" || try.At.IsZero() {
 			t.Errorf("%+v", try)
 		}
 	}
 	if n := s.connections.Load(); n != 1 {
 		t.Errorf("%d connections for three tries", n)
+	}
+}
+
+// TestAuthorization verifies that the header Authorization is sent only if a message has it, not to the target of a
+// redirect, and that a response that repeats it does not show it.
+func TestAuthorization(t *testing.T) {
+	t.Parallel()
+	elsewhere := newSink(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect is followed") })
+	s := newSink(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/redirect" {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+			return
+		}
+		_, credentials, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		_, _ = fmt.Fprintf(w, "%q %s", r.Header["Authorization"], credentials)
+	})
+	e := s.endpoints(t)
+	for value, want := range map[string]string{
+		"":               "[] ",
+		"Bearer a-token": `["[authorization]"] [authorization]`,
+		"a-token":        `["[authorization]"] `,
+		"Basic":          `["[authorization]"] `,
+	} {
+		m := domain.DeliveryMessage{URL: s.URL + "/hook", ID: "evt_1", Secrets: []string{secret}, Authorization: value}
+		if try := e.Send(t.Context(), m); try.Response != want {
+			t.Errorf("%q: the response is %s", value, try.Response)
+		}
+		if m.URL = s.URL + "/redirect"; e.Send(t.Context(), m).StatusCode != http.StatusTemporaryRedirect {
+			t.Errorf("%q: a redirect is no failure", value)
+		}
 	}
 }
 
@@ -302,7 +333,7 @@ func TestAnswers(t *testing.T) {
 		"/long": {200, long[:domain.MaxTryResponse]}, "/redirect": {307, ""}, "/binary": {200, "a\uFFFDb\uFFFDc"}, "/headers": {0, "no response"},
 		"/broken": {200, "half"}, "/wait": {503, ""}, "/gone": {410, ""}, "/hang up": {0, "no"},
 	} {
-		a := e.Post(t.Context(), webhook.Message{URL: s.URL + strings.ReplaceAll(path, " ", "%20"), ID: "evt_1", Secrets: []string{secret}})
+		a := e.Post(t.Context(), domain.DeliveryMessage{URL: s.URL + strings.ReplaceAll(path, " ", "%20"), ID: "evt_1", Secrets: []string{secret}})
 		if a.StatusCode != want.status || !strings.HasPrefix(a.Response, want.text) || len(a.Response) > domain.MaxTryResponse ||
 			!utf8.ValidString(a.Response) || strings.Contains(a.Response, "\x00") || (a.RetryAfter == 2*time.Minute) != (path == "/wait") {
 			t.Errorf("%s: %d %.80q %v", path, a.StatusCode, a.Response, a.RetryAfter)
@@ -318,7 +349,7 @@ func TestAnswers(t *testing.T) {
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	s := newSink(t, func(http.ResponseWriter, *http.Request) {})
-	try := endpoints(t, webhook.Options{AllowPrivate: true}).Send(t.Context(), s.URL, "evt_1", []string{secret}, nil)
+	try := endpoints(t, webhook.Options{AllowPrivate: true}).Send(t.Context(), domain.DeliveryMessage{URL: s.URL, ID: "evt_1", Secrets: []string{secret}})
 	if try.StatusCode != 0 || !strings.Contains(try.Response, "certificate") || s.requests.Load() != 0 {
 		t.Errorf("%+v", try)
 	}
@@ -384,7 +415,7 @@ func TestWithin(t *testing.T) {
 				time.AfterFunc(c.took, cut)
 			}
 			began := time.Now()
-			try := e.Send(ctx, "https://example.com/", "evt_1", []string{secret}, []byte("{}"))
+			try := e.Send(ctx, domain.DeliveryMessage{URL: "https://example.com/", ID: "evt_1", Secrets: []string{secret}, Body: []byte("{}")})
 			took := time.Since(began)
 			if try.StatusCode != c.status || took != c.took || try.DurationMS != took.Milliseconds() ||
 				(try.Response == "the attempt was interrupted") != (name == "cut short") {

@@ -28,7 +28,7 @@ type hanging struct {
 	next    int
 }
 
-func (h *hanging) answer(m webhook.Message) webhook.Answer {
+func (h *hanging) answer(m domain.DeliveryMessage) webhook.Answer {
 	h.mu.Lock()
 	if !strings.Contains(m.URL, "hang") {
 		if h.good++; h.good == h.want {

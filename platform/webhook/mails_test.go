@@ -38,7 +38,7 @@ func TestFailuresAreMailed(t *testing.T) {
 	w.admin("viewer@example.com", "viewer", nil)
 	w.admin("client@example.com", "admin", w.client)
 	status := 500
-	d := w.dispatcher(&script{w: w, answer: func(webhook.Message) webhook.Answer { return answered(status) }}, webhook.Observer{})
+	d := w.dispatcher(&script{w: w, answer: func(domain.DeliveryMessage) webhook.Answer { return answered(status) }}, webhook.Observer{})
 	id := w.webhook("https://hook.example/in?token=secret")
 	want := func(want string) {
 		t.Helper()

@@ -50,7 +50,8 @@ func CheckSecret(secret string) error {
 
 // Sign sets the headers that authenticate a body and its time: the service's own, and those of Standard Webhooks. id is
 // the event's id as callers see it. Each of the secrets makes a signature; they are in text form, newest first. The
-// error is errSecret if there are no secrets, or one is invalid.
+// first one also signs the body alone (domain.BodySignatureHeader). The error is errSecret if there are no secrets, or
+// one is invalid.
 func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte) error {
 	if len(secrets) == 0 {
 		return errSecret
@@ -70,6 +71,7 @@ func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte)
 	}
 
 	h.Set(domain.SignatureHeader, own)
+	h.Set(domain.BodySignatureHeader, "sha256="+hex.EncodeToString(hmacSHA256([]byte(secrets[0]), "", body)))
 	h.Set(standardID, id)
 	h.Set(standardTime, unix)
 	h.Set(standardSignature, standard)

@@ -1,6 +1,9 @@
 package webhook_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -97,6 +100,20 @@ func TestVerifiers(t *testing.T) {
 					t.Errorf("%s: %s of %q: %v", v.Name, s, body, err)
 				}
 			}
+		}
+	}
+}
+
+// TestBodySignature verifies the signature of the body alone as GitHub documents it: the HMAC-SHA256 of the body with the
+// newest secret's text, in hexadecimal after "sha256=".
+// https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+func TestBodySignature(t *testing.T) {
+	t.Parallel()
+	for _, v := range vectors(t) {
+		mac := hmac.New(sha256.New, []byte(v.Secrets[0]))
+		mac.Write([]byte(v.Body))
+		if want := "sha256=" + hex.EncodeToString(mac.Sum(nil)); v.Headers["x-hub-signature-256"] != want {
+			t.Errorf("%s: %s, not %s", v.Name, v.Headers["x-hub-signature-256"], want)
 		}
 	}
 }

@@ -120,14 +120,14 @@ func (w *world) once(d *webhook.Dispatcher) int {
 // script is a Poster whose answers a function says.
 type script struct {
 	w      *world
-	answer func(webhook.Message) webhook.Answer
+	answer func(domain.DeliveryMessage) webhook.Answer
 
 	mu   sync.Mutex
-	sent []webhook.Message
+	sent []domain.DeliveryMessage
 }
 
 // Post notes the message, and answers at the time of the world.
-func (s *script) Post(_ context.Context, m webhook.Message) webhook.Answer {
+func (s *script) Post(_ context.Context, m domain.DeliveryMessage) webhook.Answer {
 	s.mu.Lock()
 	s.sent = append(s.sent, m)
 	s.mu.Unlock()
@@ -144,8 +144,8 @@ func (s *script) count() int {
 }
 
 // always answers with a status.
-func always(status int) func(webhook.Message) webhook.Answer {
-	return func(webhook.Message) webhook.Answer { return answered(status) }
+func always(status int) func(domain.DeliveryMessage) webhook.Answer {
+	return func(domain.DeliveryMessage) webhook.Answer { return answered(status) }
 }
 
 func answered(status int) (a webhook.Answer) {

@@ -17,6 +17,8 @@ type Webhook struct {
 	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
 	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or if the URL was changed or the webhook was activated after the last delivery."`
 	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the webhook's API key was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled or was disabled by version 1.0 of the service."`
+
+	HasAuthorization bool `json:"has_authorization" since:"2.5" doc:"Whether deliveries include an Authorization header. Responses never contain its value."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
@@ -91,6 +93,8 @@ type CreateWebhookInput struct {
 		Events      []domain.EventType `json:"events" validate:"required,min=1,max=100,dive,enum" doc:"The event types to deliver. A repeated type counts once."`
 		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500" doc:"The clients that the webhook is limited to; a repeated ID counts once. If omitted or empty, the webhook covers all clients that the key can access."`
 		Description *string            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for."`
+
+		Authorization *string `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"Value of the Authorization header in deliveries, such as Bearer and a token, for receivers that cannot verify signatures. Responses never contain it."`
 	}
 }
 
@@ -111,6 +115,8 @@ type UpdateWebhookInput struct {
 		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated ID counts once. An empty list means all clients that the webhook's API key can access."`
 		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears the description."`
 		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. paused drops waiting deliveries; events that occur before the webhook is active again are never delivered. active also reactivates a disabled webhook."`
+
+		Authorization domain.Optional[*string] `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"New value of the Authorization header in deliveries. The header is removed if you change the scheme, host or port of url and omit this field. Null removes it."`
 	}
 }
 

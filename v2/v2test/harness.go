@@ -146,7 +146,7 @@ func (h *Harness) mountMCP(c mcp.Config, release op.Release) (err error) {
 	}
 	c.Operations, c.Release, c.Prefix, c.Handler = api.Operations, release, "/v2", h.Engine
 	c.Count, c.CountMessage, c.Parse, c.Envelope = h.Edge.Count, h.Edge.CountMessage, h.Edge.Parse, h.Edge.Envelope
-	c.Log = h.logger(nil)
+	c.Log, c.Reach = h.logger(nil), h.DB.Reach
 	server, err := mcp.New(c)
 	if err != nil {
 		return err

@@ -16,21 +16,14 @@ type Receivers struct {
 	// Refuse, if set, returns an error for an address that is not allowed.
 	Refuse func(url string) error
 	// Answer, if set, returns the outcome of sending an event.
-	Answer func(ctx context.Context, s Sent) domain.DeliveryTry
+	Answer func(ctx context.Context, m domain.DeliveryMessage) domain.DeliveryTry
 
 	db *db.DB
 
 	mu      sync.Mutex
 	checked []string
-	sent    []Sent
+	sent    []domain.DeliveryMessage
 	inTx    bool // whether a call was sent in a transaction
-}
-
-// Sent is an event that was sent.
-type Sent struct {
-	URL, EventID string
-	Secrets      []string
-	Body         []byte
 }
 
 // Check records an address, and returns the error of Refuse.
@@ -46,23 +39,22 @@ func (r *Receivers) Check(ctx context.Context, url string) error {
 }
 
 // Send records an event, and returns the outcome of Answer; without that, a success.
-func (r *Receivers) Send(ctx context.Context, url, eventID string, secrets []string, body []byte) domain.DeliveryTry {
-	s := Sent{URL: url, EventID: eventID, Secrets: secrets, Body: body}
+func (r *Receivers) Send(ctx context.Context, m domain.DeliveryMessage) domain.DeliveryTry {
 	r.mu.Lock()
-	r.sent = append(r.sent, s)
+	r.sent = append(r.sent, m)
 	r.inTx = r.inTx || r.db.InTx(ctx)
 	r.mu.Unlock()
 	if r.Answer != nil {
-		return r.Answer(ctx, s)
+		return r.Answer(ctx, m)
 	}
 	return domain.DeliveryTry{At: r.db.Now(), StatusCode: http.StatusOK, DurationMS: 12}
 }
 
 // Seen returns the addresses that were checked and the events that were sent.
-func (r *Receivers) Seen() (checked []string, sent []Sent) {
+func (r *Receivers) Seen() (checked []string, sent []domain.DeliveryMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]string{}, r.checked...), append([]Sent{}, r.sent...)
+	return append([]string{}, r.checked...), append([]domain.DeliveryMessage{}, r.sent...)
 }
 
 // fault returns an error if Check or Send was called in a transaction.

@@ -27,6 +27,8 @@ type MCP struct {
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
 	ReadOnly bool   `name:"read-only" env:"-" help:"Offer only read-only tools."`
 	Toolsets string `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}."`
+	Tools    string `env:"-" placeholder:"NAMES" help:"Tools to offer, separated by commas, such as users_list: alone, or in addition to --toolsets."`
+	Client   string `env:"-" placeholder:"ID" help:"Limit the session to one client."`
 	Schemas  bool   `env:"-" help:"Offer tools with output schemas, and return structured content in results."`
 }
 
@@ -72,6 +74,12 @@ func (c MCP) query() string {
 	if c.Toolsets != "" {
 		q.Set("toolsets", c.Toolsets)
 	}
+	if c.Tools != "" {
+		q.Set("tools", c.Tools)
+	}
+	if c.Client != "" {
+		q.Set("client_id", c.Client)
+	}
 	if c.Schemas {
 		q.Set("schemas", "1")
 	}
@@ -95,6 +103,10 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 		return fmt.Errorf("%s rejects the key in PARTNERAPI_KEY, which is unknown, expired or revoked", c.URL)
 	case http.StatusNotFound:
 		return fmt.Errorf("%s has no MCP server, which needs release %s of the API", c.URL, mcp.Since)
+	}
+	var rejected struct{ Error jsonrpc.Error } // such as an unknown tool
+	if json.Unmarshal(a.Body, &rejected) == nil && rejected.Error.Code != 0 {
+		return fmt.Errorf("%s: %s", c.URL, rejected.Error.Message)
 	}
 	if err := a.Err(); err != nil {
 		return fmt.Errorf("%s: %w", c.URL, err)

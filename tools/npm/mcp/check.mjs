@@ -138,6 +138,27 @@ async function checkNewer() {
   await client.close();
 }
 
+// checkSelection: single tools alone, one client, and the search of the guides, in a session and without one.
+async function checkSelection(id) {
+  const newer = new NewerClient({ name: "check", version: "1" }, { versionNegotiation: { mode: "auto" } });
+  await newer.connect(new NewerTransport(new URL(`/mcp?tools=clients_list,docs_search&client_id=${id}`, base), { requestInit: { headers: { "X-API-Key": key } } }));
+  const older = await connected(overHTTP(`?client_id=${id}`, { "X-API-Key": key, "X-MCP-Tools": "docs_search, clients_list" }));
+  const bridge = await connected(new StdioClientTransport({
+    command: program, args: ["mcp", "--url", base, "--tools", "clients_list,docs_search", "--client", id], env: { ...process.env, PARTNERAPI_KEY: key }, stderr: "inherit",
+  }));
+  for (const [name, client] of Object.entries({ newer, older, bridge })) {
+    const names = (await client.listTools()).tools.map((t) => t.name).sort().join();
+    check(`${name}: single tools are those alone`, names === "clients_list,docs_search", names);
+    const list = await client.callTool({ name: "clients_list", arguments: { fields: ["id"] } });
+    check(`${name}: one client is listed`, list.content[0].text === `id\n${id}\n1 rows, no more`, list);
+    const found = await client.callTool({ name: "docs_search", arguments: { query: "verify a webhook's signature", limit: 2 } });
+    check(`${name}: the guides are searched`, found.content[0].text.includes(`${base}/docs/guide/webhooks#`), found);
+    await client.close();
+  }
+  await refused("an unknown tool is refused", overHTTP("?tools=none"), 400);
+  await refused("an unknown client is refused", overHTTP("?client_id=none"), 400);
+}
+
 const everything = "?toolsets=all&schemas=1";
 
 async function checkAll() {
@@ -150,6 +171,7 @@ async function checkAll() {
   await checkCompact("http", usual);
   await checkNewer();
   await checkTask(usual);
+  await checkSelection((await client.callTool({ name: "clients_list", arguments: { limit: 1 } })).structuredContent.data[0].id);
 
   const bearer = await connected(overHTTP("", { Authorization: "Bearer " + key }));
   check("a bearer token is a key", (await bearer.listTools()).tools.length > 0);

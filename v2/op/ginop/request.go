@@ -136,6 +136,9 @@ func (s *Surface) admitAndRun(c *gin.Context, name string, work func(*gin.Contex
 		s.edge.Keys.markUsed(caller)
 	}
 	ctx := c.Request.Context()
+	if only := domain.OnlyFrom(ctx); !only.IsZero() {
+		caller = caller.LimitTo(only)
+	}
 	if s.edge.Audit != nil && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
 		ctx = withRequest(c)
 	}

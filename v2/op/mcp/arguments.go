@@ -70,7 +70,7 @@ func (t *tool) addArgument(p *callParts, name string, value jsontext.Value) {
 	}
 	known = known && (arg.in != inResult || !p.structured) // a structured result has all fields
 	switch {
-	case known && arg.in == inBody, !known && t.operation.Input().Body != nil:
+	case known && arg.in == inBody, !known && t.operation != nil && t.operation.Input().Body != nil:
 		p.addMember(name, t.input.Properties[name].appendPresent(nil, jsontext.NewDecoder(bytes.NewReader(value), asSent)))
 	case !known:
 		p.fault(name, "is unknown")

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
 
@@ -91,7 +92,8 @@ func (r *recorder) Write(p []byte) (int, error) {
 }
 
 // request returns the HTTP request of a call in a message. Faults of arguments are passed in the request's context
-// (op.WithFaults); the operation reports them with its own. In a read-only session the context allows no writes.
+// (op.WithFaults); the operation reports them with its own. Its context has the limits of the
+// session.
 func (t *tool) request(m *message, prefix string, p *callParts) (*http.Request, error) {
 	target := prefix + t.path(p)
 	if query := p.query.Encode(); query != "" {
@@ -106,8 +108,11 @@ func (t *tool) request(m *message, prefix string, p *callParts) (*http.Request, 
 	if len(p.faults) > 0 {
 		ctx = op.WithFaults(ctx, p.faults)
 	}
-	if m.view.readOnly {
+	if m.session.readOnly {
 		ctx = op.WithReadOnly(ctx)
+	}
+	if !m.session.only.IsZero() {
+		ctx = domain.WithOnly(ctx, m.session.only)
 	}
 
 	request, err := http.NewRequestWithContext(ctx, t.operation.Meta().Method, target, body)

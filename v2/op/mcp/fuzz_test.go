@@ -84,7 +84,7 @@ func served(tb testing.TB, handler http.Handler) http.Handler {
 		handler = engine
 	}
 	server, err := mcp.New(mcp.Config{
-		Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: handler,
+		SearchGuides: searchGuides, Operations: api.Operations, Release: op.Latest, Document: document, Prefix: "/v2", Handler: handler,
 		Count: edge.Count, CountMessage: edge.CountMessage, Parse: edge.Parse, Envelope: edge.Envelope, Log: log,
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"partnerapi/domain"
 	"partnerapi/v2/op"
 )
 
@@ -46,6 +47,11 @@ type Config struct {
 	// GuideNames are the names of the guides in display order. Guide returns the text of one.
 	GuideNames []string
 	Guide      func(name string) ([]byte, error)
+	// SearchGuides returns up to limit passages of the guides that match a query, the best first. If it is nil, there is no
+	// tool that searches them.
+	SearchGuides func(query string, limit int) ([]Passage, error)
+	// Reach returns NotFound for a client or a user, unless zero, to which ctx's caller has no access.
+	Reach func(ctx context.Context, client domain.ClientID, user domain.UserID) error
 	// Count counts a request of ctx's caller that runs no operation. It fails if the key's budget is used up.
 	Count func(ctx context.Context) error
 	// CountMessage does so for a message, against a separate budget.
@@ -64,7 +70,7 @@ type Server struct {
 	Config
 	byName        map[string]*tool
 	guides        []guide
-	all, defaults toolsets
+	all, defaults names
 	servers       map[rights]*sdk.Server
 	handler       http.Handler // the SDK's
 	signer        sessionSigner
@@ -79,7 +85,7 @@ const rememberedEnds = 10_000
 // name, and for unreadable guides.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		Config: c, byName: map[string]*tool{}, all: toolsets{}, defaults: toolsets{}, servers: map[rights]*sdk.Server{},
+		Config: c, byName: map[string]*tool{}, all: names{}, defaults: names{}, servers: map[rights]*sdk.Server{},
 		origins: map[string]bool{}, signer: newSigner(c.Secret),
 	}
 	for _, origin := range c.Origins {
@@ -130,7 +136,7 @@ func (s *Server) addTools() error {
 	for _, name := range DefaultToolsets {
 		s.defaults[name] = true
 	}
-	return nil
+	return s.addGuidesTool()
 }
 
 // instructions state what all tools have in common, so that no tool repeats it.
@@ -144,12 +150,19 @@ const instructions = "Tools of the partner API of a security awareness training 
 	"idempotency_key to any string so that you can repeat a call within 24 hours without performing it twice. For " +
 	"more tools, add ?toolsets=all, or the names of toolsets, to the server's URL."
 
+// guideInstructions follow instructions if there is a search of the guides.
+const guideInstructions = " " + guidesTool + " searches the API's guides: use it to write programs that call the API or receive its webhooks."
+
 // serverOf returns the SDK server for callers with the rights.
 func (s *Server) serverOf(r rights) *sdk.Server {
+	texts := instructions
+	if s.byName[guidesTool] != nil {
+		texts += guideInstructions
+	}
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "partnerapi", Title: "Partner API", Version: s.Version},
 		&sdk.ServerOptions{
-			Instructions: instructions, PageSize: toolsPage,
+			Instructions: texts, PageSize: toolsPage,
 			// The lists depend on the key.
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 			Capabilities: &sdk.ServerCapabilities{
@@ -159,6 +172,9 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 	)
 	for _, t := range s.byName {
 		server.AddTool(t.withoutSchemas, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			if t.operation == nil {
+				return s.searchGuides(ctx, t, r.Params.Arguments)
+			}
 			return s.call(ctx, t, r.Params.Arguments)
 		})
 	}
@@ -170,18 +186,3 @@ func (s *Server) serverOf(r rights) *sdk.Server {
 
 // toolsPage is the page size of the lists. All tools fit on one page, as many agents read no other.
 const toolsPage = 100
-
-// viewOf returns the tools that a view shows, in its form.
-func (s *Server) viewOf(v view, all []*sdk.Tool) []*sdk.Tool {
-	shown := []*sdk.Tool{} // not null
-	for _, listed := range all {
-		switch t := s.byName[listed.Name]; {
-		case !v.shows(t.operation.Meta()):
-		case v.schemas:
-			shown = append(shown, t.withSchemas)
-		default:
-			shown = append(shown, t.withoutSchemas)
-		}
-	}
-	return shown
-}

@@ -58,7 +58,10 @@ var prompts = []prompt{
 // addPrompts adds the prompts, except those that name a tool which the rights do not allow. In a prompt's text, {x} is
 // replaced with the argument x, and {find x} with a sentence on how to find the client with the name or id x.
 func (s *Server) addPrompts(server *sdk.Server, r rights) {
-	isForbidden := func(word string) bool { t := s.byName[word]; return t != nil && !r.allow(t.operation.Meta()) }
+	isForbidden := func(word string) bool {
+		t := s.byName[word]
+		return t != nil && t.operation != nil && !r.allow(t.operation.Meta())
+	}
 	for _, p := range prompts {
 		if slices.ContainsFunc(strings.FieldsFunc(p.text, isToolNameDelimiter), isForbidden) {
 			continue

@@ -2,11 +2,8 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +26,7 @@ type message struct {
 	Message
 	request *http.Request
 	id      string // of the HTTP request
+	session session
 	view    view
 }
 
@@ -40,9 +38,8 @@ func messageOf(ctx context.Context) *message { return ctx.Value(messageKey{}).(*
 const sessionHeader = "Mcp-Session-Id"
 
 // Serve answers a message of an authenticated caller, whose body has been read. A DELETE ends its session, and a
-// successful initialize returns the id of a new one. A read-only session stays read-only, as its id is marked. A
-// session that this key did not begin, or that was ended, is NotFound. With an error other than InvalidRequest, Serve
-// has written nothing.
+// successful initialize returns the id of a new one. A session keeps its limits, which are in its id. A session that this
+// key did not begin, or that was ended, is NotFound. With an error other than InvalidRequest, Serve has written nothing.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) error {
 	m := &message{request: r, id: w.Header().Get("X-Request-Id")}
 	err := s.chargeMessage(m, body)
@@ -58,36 +55,49 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, body []byte) erro
 // serve is Serve for a message whose envelope is valid, after it was counted.
 func (s *Server) serve(w http.ResponseWriter, m *message) error {
 	r := m.request
-	caller := domain.CallerFrom(r.Context())
-	session := r.Header.Get(sessionHeader)
-	readOnly := s.ReadOnly || queryFlag(r, "read_only")
-	if session != "" {
-		sessionReadOnly, ok := s.signer.verify(caller.Key, session)
-		if !ok || s.ended.Contains(session) {
+	id := r.Header.Get(sessionHeader)
+	if id != "" {
+		var ok bool
+		if m.session, ok = s.signer.verify(domain.CallerFrom(r.Context()).Key, id); !ok || s.ended.Contains(id) {
 			return &domain.Error{Code: domain.NotFound, Message: "this key has no such session; start a new one"}
 		}
-		readOnly = readOnly || sessionReadOnly
 	}
 	if r.Method == http.MethodDelete {
-		if session == "" {
+		if id == "" {
 			return &domain.Error{Code: domain.InvalidRequest, Message: "the header " + sessionHeader + " must contain the ID of the session to end"}
 		}
-		s.ended.Add(session, struct{}{})
+		s.ended.Add(id, struct{}{})
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
 
-	sets, err := s.toolsetsOf(r)
-	if err != nil {
+	if err := s.setView(m); err != nil {
 		return err
 	}
-	m.view = view{schemas: queryFlag(r, "schemas"), toolsets: sets, rights: rights{
-		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: readOnly,
-	}}
 	if m.isUnknown() {
 		return rejectMethod(w, m)
 	}
 	return s.relay(w, m)
+}
+
+// setView sets the view of a message, and adds the limits that it asks for to its session. A message that is rejected
+// runs no operation, and so is counted as a message.
+func (s *Server) setView(m *message) (err error) {
+	if m.view.selection, err = s.selectionOf(m.request); err == nil {
+		m.session, err = s.limit(m.request, m.session)
+	}
+	if err != nil {
+		if !runsOperation(m.Method) {
+			return err
+		}
+		return cmp.Or(s.CountMessage(m.request.Context()), err)
+	}
+	caller := callerOf(m.request.Context(), m.session)
+	m.view.schemas = queryFlag(m.request, "schemas")
+	m.view.rights = rights{
+		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: m.session.readOnly,
+	}
+	return nil
 }
 
 // chargeMessage parses the envelope of the message, if it is a POST. It counts the message, even a malformed one,
@@ -159,7 +169,7 @@ func (s *Server) adopt(w http.ResponseWriter, m *message, body []byte) ([]byte, 
 	case r.Error != nil && strings.HasPrefix(r.Error.Message, "handling '"):
 		r.Error.Code, r.Error.Message = jsonrpc.CodeInvalidParams, "the parameters of the message do not follow the protocol"
 	case r.Error == nil && m.Method == "initialize":
-		w.Header().Set(sessionHeader, s.signer.newID(domain.CallerFrom(m.request.Context()).Key, m.view.readOnly))
+		w.Header().Set(sessionHeader, s.signer.newID(domain.CallerFrom(m.request.Context()).Key, m.session))
 	}
 	r.ID = m.ID
 	return r.encode()
@@ -216,48 +226,4 @@ func (s *Server) handle(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return out, err
 	}
-}
-
-// sessionSigner signs and verifies session ids.
-type sessionSigner struct{ secret []byte }
-
-// newSigner derives the secret of session ids from a secret that has other uses too.
-func newSigner(secret []byte) sessionSigner {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("mcp session"))
-	return sessionSigner{mac.Sum(nil)}
-}
-
-// A session id consists of random bytes, a byte that is 1 for a read-only session, and the authentication code of both.
-const (
-	uniqueLength  = 16 // bytes
-	sessionLength = uniqueLength + 1 + sha256.Size
-)
-
-// newID returns the id, in base64, of a new session of a key.
-func (s sessionSigner) newID(key domain.KeyID, readOnly bool) string {
-	id := make([]byte, uniqueLength+1, sessionLength)
-	_, _ = rand.Read(id[:uniqueLength]) // never fails
-	if readOnly {
-		id[uniqueLength] = 1
-	}
-	return base64.RawURLEncoding.EncodeToString(append(id, s.mac(key, id)...))
-}
-
-// verify reports whether a session is read-only. ok is true only if newID returned the id for this key.
-func (s sessionSigner) verify(key domain.KeyID, id string) (readOnly, ok bool) {
-	signed, err := base64.RawURLEncoding.Strict().DecodeString(id)
-	if err != nil || len(signed) != sessionLength {
-		return false, false
-	}
-	body, mac := signed[:uniqueLength+1], signed[uniqueLength+1:]
-	return body[uniqueLength] == 1, hmac.Equal(mac, s.mac(key, body))
-}
-
-// mac returns the authentication code of a key and the body of a session id.
-func (s sessionSigner) mac(key domain.KeyID, body []byte) []byte {
-	mac := hmac.New(sha256.New, s.secret)
-	mac.Write(key[:])
-	mac.Write(body)
-	return mac.Sum(nil)
 }

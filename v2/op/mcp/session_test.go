@@ -142,15 +142,20 @@ func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
 	other := w.AddPartner("Other")
-	session := w.connect(other.Key, everything)
+	w.findsNothing(t, "another partner", w.connect(other.Key, everything), w.client.ID, w.user.ID)
+}
+
+// findsNothing calls all tools that need no more than a client or a user, and wants them not to find these.
+func (w *world) findsNothing(t *testing.T, name string, session *sdk.ClientSession, client domain.ClientID, user domain.UserID) {
+	t.Helper()
 	for _, o := range w.API.Set.All() {
 		arguments := map[string]any{}
 		for _, p := range o.Input().Path {
 			switch p.Name {
 			case "client_id":
-				arguments[p.Name] = w.client.ID.String()
+				arguments[p.Name] = client.String()
 			case "user_id":
-				arguments[p.Name] = w.user.ID.String()
+				arguments[p.Name] = user.String()
 			}
 		}
 		if len(arguments) == 0 || len(arguments) != len(o.Input().Path) || o.Input().Body != nil {
@@ -158,10 +163,13 @@ func TestOtherTenant(t *testing.T) {
 		}
 		out := w.call(session, strings.ReplaceAll(o.Meta().ID, ".", "_"), arguments)
 		if codeOf(out) != domain.NotFound || out.StructuredContent != nil {
-			t.Errorf("%s: %s", o.Meta().ID, parameterText(out))
+			t.Errorf("%s: %s: %s", name, o.Meta().ID, parameterText(out))
 		}
 	}
 }
+
+// read asks for a resource.
+func read(uri string) *sdk.ReadResourceParams { return &sdk.ReadResourceParams{URI: uri} }
 
 // TestReadOnly: a read-only session, or server, shows what reads and refuses the rest.
 func TestReadOnly(t *testing.T) {
@@ -357,6 +365,7 @@ func TestRefusals(t *testing.T) {
 		"a foreigner":  {method: "POST", body: listTools, headers: []string{"Mcp-Protocol-Version", "1999-01-01"}, status: 400, code: -32600, id: "2", message: "1999-01-01"},
 		"resumed":      {method: "POST", body: listTools, headers: []string{"Last-Event-ID", "7"}, status: 400, code: -32600, id: "2", message: "Last-Event-ID"},
 		"a toolset":    {method: "POST", body: listTools, headers: []string{"X-MCP-Toolsets", "none"}, status: 400, code: -32600, id: "2", message: "toolsets"},
+		"a tool":       {method: "POST", body: listTools, headers: []string{"X-MCP-Tools", "clients_list,none"}, status: 400, code: -32600, id: "2", message: "no tool none"},
 		"plain text":   {method: "POST", body: listTools, headers: []string{"Content-Type", "text/plain"}, status: 415, code: -32600, id: "2", message: "Content-Type"},
 		"compressed":   {method: "POST", body: listTools, headers: []string{"Content-Encoding", "gzip"}, status: 415, code: -32600, id: "null", message: "Content-Encoding"},
 		"wants a page": {method: "POST", body: listTools, headers: []string{"Accept", "text/html"}, status: 400, code: -32600, id: "2", message: "Accept"},
@@ -437,7 +446,7 @@ func TestErrorsHideNothing(t *testing.T) {
 	call, names := newestMessage("tools/call", "clients_list", `"name":"clients_list","arguments":{},`)
 	for _, body := range []string{hello, listTools, newest, call, callOf("clients_list"+hidden, nil), callOf("clients_list", map[string]any{hidden: 1}), "{"} {
 		for _, header := range []string{
-			"Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Mcp-Param-X", "X-MCP-Toolsets", "Accept", "Last-Event-ID", "Content-Type", "Origin",
+			"Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Mcp-Param-X", "X-MCP-Toolsets", "X-MCP-Tools", "Accept", "Last-Event-ID", "Content-Type", "Origin",
 			"X-Request-Id", "User-Agent",
 		} {
 			for _, common := range [][]string{nil, versions, names} {

@@ -14,7 +14,7 @@ import (
 	"partnerapi/v2/v2test"
 )
 
-// TestSurface: every operation has a tool.
+// TestSurface: every operation has a tool, and the search of the guides has one.
 func TestSurface(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
@@ -29,6 +29,14 @@ func TestSurface(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { checkTool(t, tool, o) })
 	}
+	search := tools["docs_search"]
+	if search == nil || !search.Annotations.ReadOnlyHint || *search.Annotations.OpenWorldHint || strings.Count(search.Description, ". ") > 1 {
+		t.Errorf("the search of the guides is %+v", search)
+	} else {
+		resolve(t, search.InputSchema)
+		resolve(t, search.OutputSchema)
+	}
+	delete(tools, "docs_search")
 	for name := range tools {
 		t.Errorf("the tool %s is of no operation", name)
 	}

@@ -1,11 +1,9 @@
 package mcp
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"partnerapi/domain"
 	"partnerapi/v2/op"
 	"partnerapi/v2/op/openapi"
 )
@@ -23,9 +20,10 @@ import (
 // overwrites are the operations other than DELETE, PATCH and PUT that replace something.
 var overwrites = []string{"webhooks.secret"}
 
-// tool is an operation as agents see it.
+// tool is an operation as agents see it, or the search of the guides.
 type tool struct {
-	Name      string
+	Name string
+	// operation is nil for the search of the guides.
 	operation op.Declaration
 	arguments map[string]argument
 	// input is the shape of the arguments, which is that of withoutSchemas.
@@ -319,67 +317,4 @@ var pagingDocs = map[string]string{"limit": pagingDoc("Limit"), "cursor": paging
 func pagingDoc(field string) string {
 	f, _ := reflect.TypeFor[op.Paging]().FieldByName(field)
 	return f.Tag.Get("doc")
-}
-
-// Toolsets are the operations by resource. A caller may select some of them, so that an agent reads only the
-// descriptions of the tools that it needs.
-
-// DefaultToolsets are the toolsets of a caller who names none (decisions 12).
-var DefaultToolsets = []string{"key", "clients", "users", "risk", "training", "phishing", "reports"}
-
-// allToolsets is the name for all toolsets.
-const allToolsets = "all"
-
-// toolsets is a set of names of toolsets.
-type toolsets map[string]bool
-
-// view selects the tools that a message lists, and their form.
-type view struct {
-	rights
-	// schemas says that tools have output schemas, and that results have structured content.
-	schemas  bool
-	toolsets toolsets
-}
-
-// rights are what the scopes and the access of a key permit in a session.
-type rights struct {
-	read, write, allClients bool
-	readOnly                bool
-}
-
-// allow reports whether the rights permit the operation. In a read-only session they permit no write, whatever the key.
-func (r rights) allow(m *op.Meta) bool {
-	switch {
-	case m.AllClients && !r.allClients, m.Scope == domain.Write && r.readOnly:
-		return false
-	case m.Scope == domain.Write:
-		return r.write
-	case m.Scope == domain.AnyScope:
-		return r.read || r.write
-	}
-	return r.read
-}
-
-// shows reports whether the view lists the operation.
-func (v view) shows(m *op.Meta) bool { return v.toolsets[m.Resource()] && v.allow(m) }
-
-// toolsetsOf returns the toolsets that a request names in ?toolsets, otherwise in the header X-MCP-Toolsets. The name
-// allToolsets selects all. Without a name it returns the default ones, and for an unknown one InvalidRequest.
-func (s *Server) toolsetsOf(r *http.Request) (toolsets, error) {
-	selected := toolsets{}
-	for name := range strings.SplitSeq(cmp.Or(r.URL.Query().Get("toolsets"), r.Header.Get("X-MCP-Toolsets")), ",") {
-		switch name = strings.TrimSpace(name); {
-		case name == allToolsets:
-			return s.all, nil
-		case s.all[name]:
-			selected[name] = true
-		case name != "":
-			names := slices.Sorted(maps.Keys(s.all))
-			return nil, domain.ErrInvalid("toolsets", "must be all or one or more of "+strings.Join(names, ", "))
-		}
-	}
-	if len(selected) == 0 {
-		return s.defaults, nil
-	}
-	return selected, nil
 }

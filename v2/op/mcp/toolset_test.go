@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"partnerapi/domain"
+	"partnerapi/v2/op"
+	"partnerapi/v2/op/ginop"
 	"partnerapi/v2/op/mcp"
 	"partnerapi/v2/v2test"
 )
@@ -26,6 +29,7 @@ func TestToolsets(t *testing.T) {
 	for _, o := range w.API.Set.All() {
 		resources[strings.ReplaceAll(o.Meta().ID, ".", "_")] = o.Meta().Resource()
 	}
+	resources["docs_search"] = "(guides)"
 	shown := func(query string, headers ...string) []string {
 		t.Helper()
 		var found []string
@@ -47,7 +51,7 @@ func TestToolsets(t *testing.T) {
 		return slices.Compact(found)
 	}
 
-	usual := []string{"clients", "key", "phishing", "reports", "risk", "training", "users"}
+	usual := []string{"(guides)", "clients", "key", "phishing", "reports", "risk", "training", "users"}
 	for _, c := range []struct {
 		query   string
 		headers []string
@@ -55,9 +59,9 @@ func TestToolsets(t *testing.T) {
 	}{
 		{"", nil, usual},
 		{"?toolsets=,", nil, usual},
-		{"?toolsets=clients,%20webhooks", nil, []string{"clients", "webhooks"}},
-		{"", []string{"X-MCP-Toolsets", "risk"}, []string{"risk"}},
-		{"?toolsets=users", []string{"X-MCP-Toolsets", "risk"}, []string{"users"}},
+		{"?toolsets=clients,%20webhooks", nil, []string{"(guides)", "clients", "webhooks"}},
+		{"", []string{"X-MCP-Toolsets", "risk"}, []string{"(guides)", "risk"}},
+		{"?toolsets=users", []string{"X-MCP-Toolsets", "risk"}, []string{"(guides)", "users"}},
 	} {
 		if got := shown(c.query, c.headers...); !slices.Equal(got, c.want) {
 			t.Errorf("%s %v shows %v, not %v", c.query, c.headers, got, c.want)
@@ -81,6 +85,111 @@ func TestToolsets(t *testing.T) {
 	a := w.sendTo(mcp.Path+"?toolsets=clients,none", "POST", listTools, "X-API-Key", w.tenant.Key)
 	if wantFault(t, a); !strings.Contains(string(a.Body), "webhooks") {
 		t.Errorf("an unknown toolset: %s", a.Body)
+	}
+}
+
+// TestSingleTools verifies that a caller who names tools sees those alone or, with toolsets, in addition, and that an
+// earlier release ignores them.
+func TestSingleTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: v2test.Unlimited})
+	shown := func(w *world, query string, headers ...string) string {
+		t.Helper()
+		var list []string
+		for _, tool := range w.sendTo(mcp.Path+query, "POST", listTools, append(headers, "X-API-Key", w.tenant.Key)...).reply(t).Result.Tools {
+			list = append(list, tool.Name)
+		}
+		slices.Sort(list)
+		return strings.Join(list, " ")
+	}
+	const keyTools = "docs_search key_get"
+	header := func(tools string) []string { return []string{"X-MCP-Tools", tools} }
+	for _, c := range []struct {
+		query   string
+		headers []string
+		want    string
+	}{
+		{"?tools=users_list,%20webhooks_create,,users_list", nil, "users_list webhooks_create"},
+		{"", header("webhooks_list"), "webhooks_list"},
+		{"?tools=users_get", header("webhooks_list"), "users_get"},
+		{"?tools=docs_search,users_get&schemas=1", nil, "docs_search users_get"},
+		{"?toolsets=key", nil, keyTools},
+		{"?toolsets=key&tools=events_list", nil, "docs_search events_list key_get"},
+		{"?toolsets=,&tools=events_list", nil, "events_list"},
+		{"?toolsets=key", header("events_list,key_get"), "docs_search events_list key_get"},
+		{"?toolsets=all&tools=users_get", nil, shown(w, "?toolsets=all")},
+		{"?tools=", nil, shown(w, "")},
+		{"?tools=users_update,users_get&read_only=1", nil, "users_get"},
+	} {
+		if got := shown(w, c.query, c.headers...); got != c.want {
+			t.Errorf("%s %v shows %s, not %s", c.query, c.headers, got, c.want)
+		}
+	}
+	for _, name := range []string{"none", "all", "users.list", strings.Repeat("x", 5000), "\u202e"} {
+		a := w.send("POST", listTools, "X-API-Key", w.tenant.Key, "X-MCP-Tools", name)
+		if wantFault(t, a); a.Status != http.StatusBadRequest || len(a.Body) > 1000 || !strings.Contains(string(a.Body), `"field":"tools"`) {
+			t.Errorf("%.20s: %d %s", name, a.Status, a.Body)
+		}
+	}
+	earlier := newWorld(t, v2test.Options{Release: op.V2_4})
+	if got := shown(earlier, "?tools=users_list", "X-MCP-Tools", "none"); got != shown(earlier, "") || strings.Contains(got, "docs_search") {
+		t.Errorf("release 2.4 shows %s", got)
+	}
+}
+
+// TestSearchGuides verifies what the search of the guides accepts and returns, and that a call counts against the budget.
+func TestSearchGuides(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, v2test.Options{Limits: ginop.Limits{PerKey: 30, PerAddress: 100, PerClientFactor: 1}})
+	plain, structured := w.connect(w.tenant.Key, ""), w.connect(w.tenant.Key, "?schemas=1")
+	passages := func(r *sdk.CallToolResult) int { return strings.Count(parameterText(r), "Some text.") }
+	for _, c := range []struct {
+		arguments map[string]any
+		want      int
+	}{
+		{map[string]any{"query": "rotate a secret"}, 5},
+		{map[string]any{"query": " x ", "limit": 10}, 10},
+		{map[string]any{"query": strings.Repeat("ü", 200), "limit": 1.0}, 1},
+		{map[string]any{"query": "x", "limit": nil}, 5},
+		{map[string]any{"query": "nothing"}, 0},
+	} {
+		text, data := w.call(plain, "docs_search", c.arguments), w.call(structured, "docs_search", c.arguments)
+		if text.IsError || text.StructuredContent != nil || passages(text) != c.want {
+			t.Errorf("%v: %s", c.arguments, parameterText(text))
+		}
+		var out struct{ Passages []mcp.Passage }
+		if err := json.Unmarshal([]byte(parameterText(data)), &out); err != nil || len(out.Passages) != c.want || data.StructuredContent == nil {
+			t.Errorf("%v: %v %s", c.arguments, err, parameterText(data))
+		}
+	}
+	first := w.call(plain, "docs_search", map[string]any{"query": "x", "limit": 2})
+	want := "# Guide 1: x\n" + page + "/docs/guide/1#part\n\nSome text.\n\n# Guide 2: x\n" + page + "/docs/guide/2#part\n\nSome text."
+	if parameterText(first) != want {
+		t.Errorf("got %q", parameterText(first))
+	}
+	for field, arguments := range map[string]map[string]any{
+		"query is":              {},
+		"query must not":        {"query": " "},
+		"query must be a":       {"query": 7},
+		"query must be at":      {"query": strings.Repeat("x", 201)},
+		"limit must be between": {"query": "x", "limit": 11},
+		"limit must be an":      {"query": "x", "limit": "many"},
+		"pages is":              {"query": "x", "pages": 1},
+		"fields is":             {"query": "x", "fields": []string{"url"}},
+	} {
+		if out := w.call(structured, "docs_search", arguments); codeOf(out) != domain.InvalidRequest || !strings.Contains(parameterText(out), field) || out.StructuredContent != nil {
+			t.Errorf("%s: %s", field, parameterText(out))
+		}
+	}
+	_, err := plain.CallTool(t.Context(), &sdk.CallToolParams{Name: "docs_search", Arguments: map[string]any{"query": "broken"}})
+	if failure, ok := errors.AsType[*jsonrpc.Error](err); !ok || failure.Code != jsonrpc.CodeInternalError || strings.Contains(failure.Message, "guide") {
+		t.Errorf("an invalid guide: %v", err)
+	}
+	for range 10 {
+		w.call(plain, "docs_search", map[string]any{"query": "x"})
+	}
+	if out := w.call(plain, "docs_search", map[string]any{"query": "x"}); codeOf(out) != domain.RateLimited {
+		t.Errorf("over the budget: %s", parameterText(out))
 	}
 }
 

@@ -86,7 +86,7 @@ func TestUnknownResource(t *testing.T) {
 func TestBytesOfHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, v2test.Options{})
-	for _, header := range []string{"Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "X-MCP-Toolsets", "Accept", "Last-Event-ID", "User-Agent", "X-Request-Id"} {
+	for _, header := range []string{"Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "X-MCP-Toolsets", "X-MCP-Tools", "Accept", "Last-Event-ID", "User-Agent", "X-Request-Id"} {
 		for _, value := range []string{"\xa2", "2026-07-28\xff"} {
 			for _, body := range []string{hello, listTools, callOf("clients_list", nil), "{", `{"jsonrpc":"2.0","method":"x"}`} {
 				a := w.send("POST", body, "X-API-Key", w.tenant.Key, header, value)

@@ -2,6 +2,8 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,8 +33,24 @@ func config() *mcp.Config {
 	return &mcp.Config{
 		Secret: []byte("secret"), Origins: mcp.Origins(page, "127.0.0.1:1"), Version: "test",
 		Guide:      func(string) ([]byte, error) { return []byte("# Begin here\n\nText.\n"), nil },
-		GuideNames: []string{"start"},
+		GuideNames: []string{"start"}, SearchGuides: searchGuides,
 	}
+}
+
+// searchGuides finds as many passages as are asked for, whatever the query, and none for "nothing".
+func searchGuides(query string, limit int) (list []mcp.Passage, err error) {
+	switch query {
+	case "nothing":
+		return nil, nil
+	case "broken":
+		return nil, errors.New("a guide is invalid")
+	}
+	for n := range limit {
+		list = append(list, mcp.Passage{
+			Title: fmt.Sprintf("Guide %d: %s", n+1, query), URL: fmt.Sprintf("%s/docs/guide/%d#part", page, n+1), Text: "Some text.\n",
+		})
+	}
+	return list, nil
 }
 
 func newWorld(t testing.TB, o v2test.Options) *world {

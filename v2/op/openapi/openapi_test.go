@@ -305,7 +305,7 @@ func TestEvents(t *testing.T) {
 		if len(is) != 1 || is[0] != want || hook.Description == "" || content.Example == nil {
 			t.Errorf("%s: the webhook is %v, of the types %v, with the example %v", want, hook, is, content.Example)
 		}
-		for _, header := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "X-Service-Signature"} {
+		for _, header := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "X-Service-Signature", "X-Hub-Signature-256"} {
 			if hook.Parameters.GetByInAndName("header", header) == nil {
 				t.Errorf("%s: the webhook has no header %s", want, header)
 			}
@@ -384,6 +384,21 @@ func TestFollowBy(t *testing.T) {
 			if asOf, date := strings.Contains(text, "`page.as_of`"), strings.Contains(text, "`Date`"); asOf != (release == op.V2_5) || date == asOf {
 				t.Errorf("release %s, %s: got %q", release, place, text)
 			}
+		}
+	}
+}
+
+// TestWebhookHeaders verifies that a release's document has only the headers of deliveries that the release introduced or
+// knew.
+func TestWebhookHeaders(t *testing.T) {
+	for release, known := range map[op.Release]bool{op.V2_4: false, op.V2_5: true} {
+		doc, err := openapi.ForRelease(api.Interface, release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := doc.Webhooks["user.updated"].Post.Parameters.GetByInAndName("header", "X-Hub-Signature-256")
+		if (header != nil) != known {
+			t.Errorf("release %s: %v", release, header)
 		}
 	}
 }

@@ -126,6 +126,7 @@ var ruleSchemas = map[string]func(s *openapi3.Schema, param string) error{
 		s.Format, s.Pattern = "uri", "^[Hh][Tt][Tt][Pp][Ss]://"
 		return nil
 	},
+	"header":      func(s *openapi3.Schema, _ string) error { s.Pattern = "^[!-~]([ -~]*[!-~])?$"; return nil },
 	"name":        noEffect,
 	"trim":        noEffect,
 	"between":     setRange,

@@ -66,13 +66,18 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 }
 
 // webhookHeaders are the headers of a request to a webhook.
-var webhookHeaders = []struct{ name, about string }{
-	{"webhook-id", "ID of the event, identical in every attempt."},
-	{"webhook-timestamp", "When the request was signed, in Unix seconds. Reject requests whose timestamp is more than five minutes off."},
-	{"webhook-signature", "`v1,` followed by the signature in base64, as in Standard Webhooks. For 24 hours after the secret is " +
+var webhookHeaders = []struct {
+	name, about string
+	since       op.Release // zero: every release
+}{
+	{name: "webhook-id", about: "ID of the event, identical in every attempt."},
+	{name: "webhook-timestamp", about: "When the request was signed, in Unix seconds. Reject requests whose timestamp is more than five minutes off."},
+	{name: "webhook-signature", about: "`v1,` followed by the signature in base64, as in Standard Webhooks. For 24 hours after the secret is " +
 		"rotated, the header contains two signatures, separated by a space."},
-	{domain.SignatureHeader, "`t=` with the time in Unix seconds, and `v1=` with the hexadecimal HMAC-SHA256 of that time, " +
+	{name: domain.SignatureHeader, about: "`t=` with the time in Unix seconds, and `v1=` with the hexadecimal HMAC-SHA256 of that time, " +
 		"a dot and the body. For 24 hours after the secret is rotated, the header contains two `v1` values."},
+	{name: domain.BodySignatureHeader, since: op.V2_5, about: "`sha256=` and the hexadecimal HMAC-SHA256 of the body alone, with the newest " +
+		"secret as its key. It does not cover the time: use it only for receivers that cannot verify the other signatures."},
 }
 
 // addWebhooks adds a webhook for each form of the unions: the request that posts it.
@@ -110,6 +115,9 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) (*openapi3.Oper
 		Responses:   openapi3.NewResponsesWithCapacity(3), Security: openapi3.NewSecurityRequirements(),
 	}
 	for _, header := range webhookHeaders { // not components: oapi-codegen removes those that only webhooks refer to
+		if b.source.Release != 0 && b.source.Release < header.since {
+			continue
+		}
 		out.Parameters = append(out.Parameters, &openapi3.ParameterRef{Value: &openapi3.Parameter{
 			Name: header.name, In: openapi3.ParameterInHeader, Required: true, Description: header.about,
 			Schema: openapi3.NewStringSchema().NewRef(),
