@@ -3,6 +3,7 @@
 package v2_test
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,15 +14,17 @@ import (
 	"partnerapi/v2/op"
 )
 
-// TestPagingPlansOfAuditLog verifies that a page of the audit log is found in an index alone, from the place of the cursor
-// on, whatever the filter and the key's access: of the partner, of one operation, of each client, of a key. Few entries may
-// be sorted.
+// TestPagingPlansOfAuditLog verifies that a page of the audit log is found in the order of an index, from the place of the
+// cursor on, whatever the filter and the key's access: of the partner, of one operation, of each client, of a key. If few
+// entries match, they may be sorted.
 func TestPagingPlansOfAuditLog(t *testing.T) {
 	h, set, queries := newTraced(t)
 	tenant, other := h.AddPartner("Large"), h.AddPartner("Other")
 	rare, one := h.AddClient(tenant, "Rare").ID, h.AddClient(tenant, "One").ID
 	h.AddClient(tenant, "Many")
-	h.AddClient(other, "Theirs")
+	for i := range 12 {
+		h.AddClient(other, fmt.Sprint("Theirs ", i))
+	}
 	subset := h.AddKey(tenant, bothScopes, []domain.ClientID{rare, one})
 	h.AddKey(tenant, bothScopes, nil)
 	h.Exec(`INSERT INTO audit_entries (at, partner_id, key_id, key_prefix, operation, method, path, request_id, client_id)
@@ -45,7 +48,7 @@ func TestPagingPlansOfAuditLog(t *testing.T) {
 		{all, "client_id=" + rare.String() + "&operation=webhooks.test&key=" + prefix, ofClient},
 		{all, "key=" + prefix, ofKey},
 		{some, "", slices.Concat(ofKey, ofClient)},
-		{some, "operation=webhooks.test", slices.Concat(ofKey, ofClient)},
+		{some, "operation=users.update", slices.Concat(ofKey, ofClient)},
 		{some, "client_id=" + one.String(), ofClient},
 		{some, "key=" + prefix, ofKey},
 		{some, "key=" + domain.CallerFrom(tenant.Ctx).Prefix, ofClient},
@@ -64,7 +67,9 @@ func TestPagingPlansOfAuditLog(t *testing.T) {
 				for _, n := range plan.nodes() {
 					if strings.HasPrefix(n.Index, "audit_entries_") && n.Index != "audit_entries_pkey" {
 						reads++
-						if !slices.Contains(test.indexes, n.Index) || n.Node != "Index Only Scan" || i == 1 && !strings.Contains(n.Condition, "ROW(") {
+						few := strings.Contains(test.query, "webhooks.test")
+						inOrder := strings.HasPrefix(n.Node, "Index") || few
+						if !slices.Contains(test.indexes, n.Index) || !inOrder || i == 1 && !strings.Contains(n.Condition, "ROW(") {
 							t.Errorf("%q by %s, page %d, is read by\n%s", test.query, sort, i+1, plan)
 						}
 					}
