@@ -179,6 +179,17 @@ func (d *data) policies(ctx context.Context) {
 	})
 }
 
+// labels adds labels to the largest client, each with emails on ten days.
+func (d *data) labels(ctx context.Context) {
+	d.once(ctx, "labels", func(ctx context.Context) {
+		d.exec(ctx, `INSERT INTO phishing_labels (client_id, key, label, sends, cancelled, first_send_at, last_send_at)
+			SELECT $1, 'bench ' || n, 'Bench ' || n, 10, 0, now() - make_interval(days => 10, mins => n), now()
+			FROM generate_series(1, 500) AS n`, d.clients[0])
+		d.exec(ctx, `INSERT INTO phishing_label_days (client_id, label_key, day, sent)
+			SELECT client_id, key, current_date - day, 1 FROM phishing_labels, generate_series(1, 10) AS day WHERE client_id = $1`, d.clients[0])
+	})
+}
+
 // publishedEvents adds events of all clients in turns, as if they had been published.
 func (d *data) publishedEvents(ctx context.Context) {
 	d.once(ctx, "published events", func(ctx context.Context) {

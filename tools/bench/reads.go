@@ -72,6 +72,12 @@ func (b *bench) pages() []measure {
 				b.data.exec(ctx, "UPDATE policies SET counted_until = '-infinity' WHERE client_id = $1", client)
 			})
 		}},
+		{name: "v2 page of 500 phishing labels / page of as many users", needs: b.data.labels, run: func(ctx context.Context) figure {
+			return b.versus(ctx, 300, always(b.get(pathOf(client, "/phishing/labels?limit=500"))), always(b.get(pathOf(client, "/users?limit=500"))))
+		}},
+		{name: "v2 page of 500 phishing results, newest first / page of as many users", run: func(ctx context.Context) figure {
+			return b.versus(ctx, 300, always(b.get(pathOf(client, "/phishing/results?sort=-send_at&limit=500"))), always(b.get(pathOf(client, "/users?limit=500"))))
+		}},
 		{name: "GET /v2/users?email= / GET /v2/users/{id}", bound: atMost(2), run: func(ctx context.Context) figure {
 			user := b.data.activeUsers(ctx, 1)[0]
 			email := first[string](ctx, b.data, "SELECT email FROM users WHERE id = $1", user)
