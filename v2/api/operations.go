@@ -10,7 +10,7 @@ var Operations = []op.Declaration{
 	ListClients, GetClient, CreateClient, UpdateClient,
 	ListClientAdmins, InviteAdmin,
 	GetPartner, GetKey,
-	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser,
+	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser, RemoveOverride, ListDepartments,
 	GetClientRisk, GetUserRisk,
 	ListCollections, GetCollection, CreateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
 	ListPolicies, ListPolicyUsers, RemindPolicy,

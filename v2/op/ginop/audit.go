@@ -48,7 +48,7 @@ func (e *Edge) auditWrite(
 			Operation: o.Meta().ID, Method: request.method, Path: request.path, RequestID: request.id,
 		}
 		entry.Client, entry.User = o.Input().Subject(in)
-		entry.Object, entry.Fields = o.Input().Object(in), o.Input().BodyMembers(in)
+		entry.Object, entry.Fields = o.Input().Object(in), o.Input().Fields(in)
 		setObject(&entry, o, out)
 		return e.Audit(ctx, entry)
 	})
