@@ -1,13 +1,13 @@
 # syntax=docker/dockerfile:1
 # Only the service: a static binary, certificates and two writable folders.
-# docker build --build-arg VERSION=v1.0.0 --build-arg COMMIT=$(git rev-parse HEAD) -t partnerapi:v1.0.0 .
+# docker build --build-arg VERSION=v1.1.0 --build-arg COMMIT=$(git rev-parse HEAD) -t partnerapi:v1.1.0 .
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev
+ARG VERSION=
 ARG COMMIT=
 # The tag omits Gin's MessagePack, as in the Makefile.
 RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags \

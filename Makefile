@@ -1,7 +1,9 @@
 # The targets of the project. `make help` lists them.
 
 GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Empty without a tag: the program then names the version that its sources become, and the commit.
+VERSION ?= $(shell git describe --tags --exact-match --dirty 2>/dev/null)
+COMMIT   = $(shell git describe --always --exclude='*' --abbrev=40 --dirty=', with changes' 2>/dev/null)
 ARGS    ?= --demo --release latest
 
 # The flags of all builds and tests. A shell that runs eval "$(make env)" also has them: go then shares make's build
@@ -43,7 +45,7 @@ env: ## print the variables with which go shares make's build cache: eval "$(mak
 	@echo "export GOFLAGS='$(GOFLAGS)' CGO_ENABLED=$(CGO_ENABLED)"
 
 build: ## build bin/partnerapi
-	$(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/partnerapi ./cmd/partnerapi
+	$(GO) build -ldflags "-s -w -X 'main.version=$(VERSION)' -X 'main.commit=$(COMMIT)'" -o bin/partnerapi ./cmd/partnerapi
 
 run: $(RUN_SERVER) build ## serve a demonstration with its own database (other flags: ARGS='…')
 	bin/partnerapi serve $(ARGS)
@@ -136,7 +138,7 @@ postgres: ## download PostgreSQL's programs if there are none
 
 # All files of version 1.
 OF_V1 = v1compat idmap docs/guide/moving-from-v1.md docs/operate/parity.md docs/migrating* docs/v1*.go v2/v1*.go v2/api/v1*.go v2/testdata/v1* db/v1*.go db/move/v1*.go cmd/internal/v1cmd cmd/internal/operator/v1*.go cmd/partnerapi/v1* \
-	tools/bench/v1.go
+	tools/bench/v1.go tools/release/v1_test.go
 
 remove-v1: ## delete version 1, and add the migration that removes it from databases
 	@last=$$(ls db/migrate/migrations | tail -n 1); next=$$(expr "$${last%%_*}" + 1); \
@@ -155,7 +157,7 @@ rules: ## check docs/alerts.yml as promtool does, run its tests if promtool is i
 	cd tools/rules && $(GO) run . ../../docs/alerts.yml ../../deploy/grafana.json
 	@if command -v promtool >/dev/null; then promtool test rules docs/alerts_test.yml; fi
 
-release: ## write the release files of VERSION=v1.0.0 to dist/, from the commit that is checked out
+release: ## write the release files of VERSION=v1.1.0 to dist/, from the commit that is checked out
 	$(GO) -C tools/release build -o ../out/release .
 	rm -rf dist
 	tools/out/release -version '$(VERSION)' $(RELEASE)

@@ -48,7 +48,7 @@ func (c *Client) call(ctx context.Context, o op.Declaration, in any, cursor stri
 		return err
 	}
 	if err := json.Unmarshal(a.Body, out); err != nil {
-		return fmt.Errorf("%s %s/v2%s returned something other than its output; check that the URL is that of the service: %w",
+		return fmt.Errorf("%s %s/v2%s returned an unexpected response; check the URL of the service: %w",
 			o.Meta().Method, c.base, target, err)
 	}
 	return nil
@@ -97,7 +97,7 @@ func Feed[In, Item any](
 		case p.Page.NextCursor == "" && p.Page.AsOf != nil: // the end of a feed that is not followed
 			return "", nil
 		case p.Page.NextCursor == "":
-			return "", errors.New("the response is not a page of a feed: it has no cursor")
+			return "", errors.New("the response is not a page of a feed, because it has no cursor")
 		case p.Page.HasMore:
 			return p.Page.NextCursor, nil
 		case every == 0:

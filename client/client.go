@@ -130,10 +130,10 @@ func parseAddress(address string) (*url.URL, error) {
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "",
 		slices.Contains([]string{"v1", "v2"}, path.Base(u.Path)):
-		return nil, fmt.Errorf("%q is no address of a service: give one such as https://api.example.com, without /v1 or /v2",
+		return nil, fmt.Errorf("%q is not the URL of a service; use a URL such as https://api.example.com, without /v1 or /v2",
 			redactAddress(address))
 	case u.User != nil:
-		return nil, fmt.Errorf("the address %q names a user, which is not sent: give one such as https://api.example.com",
+		return nil, fmt.Errorf("the URL %q contains a user, which is not sent; use a URL such as https://api.example.com",
 			redactAddress(address))
 	}
 	return u, nil
@@ -156,7 +156,7 @@ func (k keyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			_ = r.Body.Close() // every RoundTripper must close it
 		}
-		return nil, fmt.Errorf("the key is for %s alone, not for %s", k.address.Host, r.URL.Host)
+		return nil, fmt.Errorf("the key is only for %s, not for %s", k.address.Host, r.URL.Host)
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("X-API-Key", k.key())
@@ -171,7 +171,7 @@ func rejectRedirect(r *http.Request, via []*http.Request) error {
 
 // redirectText returns the end of the error message about a redirect to an address.
 func redirectText(to string) string {
-	return " redirects to " + to + ", which is not followed: give the address of the service itself"
+	return " redirects to " + to + ", but redirects are not followed; use the URL of the service itself"
 }
 
 // Request is a request to the service.
@@ -220,7 +220,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 // request returns the HTTP request, or an error for a request that cannot be sent. Its errors never contain the key.
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	if !strings.HasPrefix(r.Path, "/") {
-		return nil, fmt.Errorf("%q is no path: it begins with a slash", r.Path)
+		return nil, fmt.Errorf("%q is not a path; it must begin with a slash", r.Path)
 	}
 	out, err := http.NewRequestWithContext(ctx, r.Method, c.base+r.Path, bytes.NewReader(r.Body))
 	if err != nil {
@@ -237,10 +237,10 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 
 	for name, values := range out.Header {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return nil, fmt.Errorf("%q is no name of a header", name)
+			return nil, fmt.Errorf("%q is not a valid header name", name)
 		}
 		if slices.ContainsFunc(values, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) }) {
-			return nil, fmt.Errorf("the header %s has a character that headers cannot have, such as the end of a line", name)
+			return nil, fmt.Errorf("the header %s contains a character that is not allowed in headers, such as a line break", name)
 		}
 	}
 	return out, nil

@@ -254,7 +254,7 @@ func TestUnsendable(t *testing.T) {
 		"X-Api-Key":       {key: "sesame\n", Request: client.Request{Method: "GET", Path: "/v2/clients"}},
 		"Idempotency-Key": {key: "k", ctx: client.WithIdempotencyKey(t.Context(), "a\x00b"), Request: client.Request{Method: "POST", Path: "/v2/clients"}},
 		`"a b"`:           {key: "k", Request: client.Request{Method: "GET", Path: "/v2/clients", Header: http.Header{"a b": {"c"}}}},
-		"is no path":      {key: "k", Request: client.Request{Method: "GET", Path: "v2"}},
+		"is not a path":   {key: "k", Request: client.Request{Method: "GET", Path: "v2"}},
 		"method":          {key: "k", Request: client.Request{Method: "G T", Path: "/v2/clients"}},
 		"invalid URL":     {key: "k", Request: client.Request{Method: "GET", Path: "/v2/%zz"}},
 	} {
@@ -337,7 +337,7 @@ func TestPages(t *testing.T) {
 			seen = append(seen, err.Error())
 		}
 	}
-	if want := []string{"a1", "b1", "a2", "b2", "", "the service answered 400 Bad Request"}; !slices.Equal(seen, want) {
+	if want := []string{"a1", "b1", "a2", "b2", "", "the service returned 400 Bad Request"}; !slices.Equal(seen, want) {
 		t.Errorf("%q", seen)
 	}
 	if want := []string{"cursor=c0&q=x%26y", "cursor=c%2B1&q=x%26y", "cursor=c%2B2&q=x%26y"}; !slices.Equal(asked, want) {
@@ -432,7 +432,7 @@ func TestBounds(t *testing.T) {
 		return nil
 	})
 	_, err = client.Call(t.Context(), c, api.GetPartner, &api.GetPartnerInput{})
-	if err == nil || !strings.Contains(err.Error(), "other than its output") || asked != 5 {
+	if err == nil || !strings.Contains(err.Error(), "an unexpected response") || asked != 5 {
 		t.Errorf("asked %d times: %v", asked, err)
 	}
 	if _, err := client.Call(t.Context(), c, api.GetClient, &api.GetClientInput{}); err == nil || asked != 5 {

@@ -145,7 +145,7 @@ func ExampleError() {
 		fmt.Println(refused.Status, refused.RequestID, refused.Fault.Fields)
 	}
 	// Output:
-	// the service answered 400 limit must be between 1 and 500 (request req_1)
+	// the service returned 400 limit must be between 1 and 500 (request req_1)
 	// true
 	// 400 req_1 [{limit must be between 1 and 500}]
 }

@@ -40,7 +40,7 @@ type Error struct {
 
 // Error returns the service's message.
 func (e *Error) Error() string {
-	text := strings.TrimSpace(fmt.Sprintf("the service answered %d %s", e.Status, e.Fault.Message))
+	text := strings.TrimSpace(fmt.Sprintf("the service returned %d %s", e.Status, e.Fault.Message))
 	if e.RequestID != "" {
 		text += " (request " + e.RequestID + ")"
 	}

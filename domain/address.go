@@ -19,7 +19,7 @@ func ParseNetworks(list []string) (Networks, error) {
 		if err != nil {
 			address, err := netip.ParseAddr(text)
 			if err != nil {
-				return nil, fmt.Errorf("%q is neither an address nor a CIDR such as 10.0.0.0/8", text)
+				return nil, fmt.Errorf("%q is neither an IP address nor a network such as 10.0.0.0/8", text)
 			}
 			prefix = netip.PrefixFrom(address, address.BitLen())
 		}

@@ -130,9 +130,9 @@ func ParseMailDomains(names []string) (domains MailDomains, err error) {
 func (d MailDomains) Check(email string) error {
 	switch {
 	case len(d) == 0:
-		return Fault("needs the domains that this service may send from: name them with --mail-domains")
+		return Fault("requires --mail-domains, the domains that this service may send from")
 	case !slices.Contains(d, email[strings.LastIndexByte(email, '@')+1:]):
-		return Fault("must have one of the domains of --mail-domains: " + strings.Join(d, ", "))
+		return Fault("must use one of the domains in --mail-domains: " + strings.Join(d, ", "))
 	}
 	return nil
 }

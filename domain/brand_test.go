@@ -96,12 +96,12 @@ func TestParseLogoRejects(t *testing.T) {
 		"SVG":       {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), errLogoFormat},
 		"nothing":   {nil, errLogoFormat},
 		"cut off":   {small[:len(small)-20], errLogoFormat},
-		"wide":      {encoded(t, image.NewGray(image.Rect(0, 0, 2001, 1)), &png.Encoder{}), Fault("must be an image of at most 2000 pixels a side")},
-		"tall JPEG": {encoded(t, image.NewGray(image.Rect(0, 0, 1, 2001)), &jpeg.Options{}), Fault("must be an image of at most 2000 pixels a side")},
+		"wide":      {encoded(t, image.NewGray(image.Rect(0, 0, 2001, 1)), &png.Encoder{}), Fault("must be an image of at most 2000 pixels per side")},
+		"tall JPEG": {encoded(t, image.NewGray(image.Rect(0, 0, 1, 2001)), &jpeg.Options{}), Fault("must be an image of at most 2000 pixels per side")},
 		"bomb":      {bomb, errLogoFormat},
 		"large":     {append(slices.Clone(small), make([]byte, MaxLogoBytes)...), errLargeLogo},
 		"larger once encoded": {encoded(t, noise(750, 750), &jpeg.Options{Quality: 55}),
-			Fault("has more than 256 kB once it is encoded again: make the image smaller, or use fewer colors")},
+			Fault("is larger than 256 kB after it is encoded again; make the image smaller or use fewer colors")},
 	} {
 		if _, err := ParseLogo(tt.file); err != tt.want {
 			t.Errorf("%s of %d bytes: got %v, want %v", name, len(tt.file), err, tt.want)
@@ -111,7 +111,7 @@ func TestParseLogoRejects(t *testing.T) {
 	if err := logo.UnmarshalText([]byte(base64.StdEncoding.EncodeToString(make([]byte, MaxLogoBytes+3)))); err != errLargeLogo {
 		t.Errorf("large base64: %v", err)
 	}
-	if err := logo.UnmarshalText([]byte("not base64")); err != Fault("must be a file in base64") {
+	if err := logo.UnmarshalText([]byte("not base64")); err != Fault("must be a base64-encoded file") {
 		t.Errorf("not base64: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ type ClientRisk struct {
 
 // GradeDistribution counts users by grade.
 type GradeDistribution struct {
-	A int `json:"A" doc:"Number of users with a score from 800."`
+	A int `json:"A" doc:"Number of users with a score of 800 or higher."`
 	B int `json:"B" doc:"Number of users with a score from 700 to 799."`
 	C int `json:"C" doc:"Number of users with a score from 600 to 699."`
 	D int `json:"D" doc:"Number of users with a score from 400 to 599."`
@@ -62,7 +62,7 @@ func (d *GradeDistribution) Add(grade Grade, users int) {
 type RoleRisk struct {
 	Role         Role `json:"role" doc:"The risk role."`
 	Users        int  `json:"users" doc:"Number of active users with this role."`
-	AverageScore int  `json:"average_score" doc:"Average score of these users, rounded."`
+	AverageScore int  `json:"average_score" doc:"Rounded average score of the active users with this role."`
 }
 
 // FactorTotal is the sum of a factor over the scores of all users, and the number of users whom it affects.
@@ -74,8 +74,8 @@ type FactorTotal struct {
 // AverageOn is the average score on a day, and the number of users.
 type AverageOn struct {
 	Date         Date `json:"date" doc:"The day (UTC)."`
-	AverageScore int  `json:"average_score" doc:"Average score of the active users on that day, rounded."`
-	ActiveUsers  *int `json:"active_users" since:"2.4" doc:"Number of active users when the day was last counted. Null for days before counting began."`
+	AverageScore int  `json:"average_score" doc:"Rounded average score of the active users on that day."`
+	ActiveUsers  *int `json:"active_users" since:"2.4" doc:"Number of active users at the last count of the day. Null for days before counting began."`
 }
 
 // FactorTotals returns the factors that affect users, ordered by descending absolute value of their total and then in

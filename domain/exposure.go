@@ -63,10 +63,10 @@ type DarkWeb struct {
 
 // BySeverity is a number for each severity.
 type BySeverity struct {
-	Critical int `json:"critical" doc:"Number of exposures of passwords."`
+	Critical int `json:"critical" doc:"Number of exposures of passwords and other secrets that give access."`
 	High     int `json:"high" doc:"Number of exposures of sensitive personal data."`
 	Medium   int `json:"medium" doc:"Number of exposures of basic account data."`
-	Low      int `json:"low" doc:"Number of entries in spam lists."`
+	Low      int `json:"low" doc:"Number of exposures on spam lists."`
 }
 
 // ErrNoDarkWeb returns the error for a client without Dark Web Monitoring.

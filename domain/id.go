@@ -114,7 +114,7 @@ const (
 	digits    = 26 // of 128 bits; the first holds only three
 )
 
-var errBadID = errors.New("not an id of this kind")
+var errBadID = errors.New("not an ID of this kind")
 
 // Prefix returns the prefix of the ids of this kind.
 func (id ID[K]) Prefix() string { return (*new(K)).words().prefix }

@@ -35,7 +35,7 @@ func (l *Logo) UnmarshalText(text []byte) error {
 	}
 	file, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		return Fault("must be a file in base64")
+		return Fault("must be a base64-encoded file")
 	}
 	if len(file) > 0 {
 		file, err = ParseLogo(file)
@@ -67,7 +67,7 @@ func ParseLogo(file []byte) ([]byte, error) {
 		return nil, err
 	}
 	if size.X > MaxLogoSide || size.Y > MaxLogoSide {
-		return nil, Fault(fmt.Sprintf("must be an image of at most %d pixels a side", MaxLogoSide))
+		return nil, Fault(fmt.Sprintf("must be an image of at most %d pixels per side", MaxLogoSide))
 	}
 	decoded, _, err := image.Decode(bytes.NewReader(file))
 	if err != nil {
@@ -85,7 +85,7 @@ func ParseLogo(file []byte) ([]byte, error) {
 		}
 	}
 	if err == nil && out.Len() > MaxLogoBytes {
-		err = Fault("has more than 256 kB once it is encoded again: make the image smaller, or use fewer colors")
+		err = Fault("is larger than 256 kB after it is encoded again; make the image smaller or use fewer colors")
 	}
 	return out.Bytes(), err
 }

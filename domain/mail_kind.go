@@ -144,9 +144,9 @@ var MailKinds = []MailKind{
 			case !m.DarkWebMonitoring:
 				return "the client has no Dark Web Monitoring"
 			case m.Exposure.Breach == "":
-				return "the exposure is not in the catalogue any more"
+				return "the exposure is no longer in the catalog"
 			case m.Exposure.NotifiedAt != nil:
-				return "the user was notified before"
+				return "the user was already notified"
 			}
 			return reasonIf(m.Exposure.ResolvedAt != nil, "the exposure is resolved")
 		},
@@ -163,7 +163,7 @@ var MailKinds = []MailKind{
 	},
 	{
 		Type: TrainingReminder, Overdue: true,
-		Unwanted: func(m *Mail) string { return reasonIf(len(m.Overdue) == 0, "nothing is overdue any more") },
+		Unwanted: func(m *Mail) string { return reasonIf(len(m.Overdue) == 0, "nothing is overdue anymore") },
 		Text: func(m *Mail) MailText {
 			t := MailText{}
 			for _, o := range m.Overdue {

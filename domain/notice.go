@@ -123,7 +123,7 @@ func (e *WebhookKeyEnd) Mail() Notice {
 			fmt.Sprintf("The webhook %s (%s) is disabled and no longer receives events. Its API key %s %s on %s.", e.ID, origin(e.URL),
 				e.Prefix, ended, e.At.UTC().Format("2 January 2006, 15:04 UTC")),
 			fmt.Sprintf(`To enable it again, send PATCH /v2/webhooks/%s with {"status": "active"} and another API key that has access to at least the same clients. `+
-				"The webhook continues with that key and the same clients, and receives the events from that moment on.", e.ID),
+				"The webhook then continues with that key and the same clients, and receives events from that moment on.", e.ID),
 			"GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
 		},
 	}

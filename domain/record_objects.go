@@ -276,7 +276,7 @@ const (
 	directReason  = "direct"
 )
 
-// UnmarshalText parses program, direct, or the id of a framework assignment.
+// UnmarshalText parses program, direct, or the ID of a framework assignment.
 func (r *TrainingReason) UnmarshalText(text []byte) error {
 	switch string(text) {
 	case programReason:
@@ -285,7 +285,7 @@ func (r *TrainingReason) UnmarshalText(text []byte) error {
 		r.Direct = true
 	default:
 		if r.Framework.UnmarshalText(text) != nil {
-			return Fault("must be program, direct, or the id of a framework assignment")
+			return Fault("must be program, direct, or the ID of a framework assignment")
 		}
 	}
 	return nil

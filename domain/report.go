@@ -115,7 +115,7 @@ func (t ReportType) CheckPeriod(p ReportPeriod, today Date) []FieldError {
 	var faults []FieldError
 	add := func(field, message string) { faults = append(faults, FieldError{Field: field, Message: message}) }
 	if !t.HasPeriod() {
-		add("period", "is not allowed for a report of this type, which is about the time at which it is generated")
+		add("period", "is not allowed for this type of report, which describes the state at generation time")
 		return faults
 	}
 
@@ -128,7 +128,7 @@ func (t ReportType) CheckPeriod(p ReportPeriod, today Date) []FieldError {
 	case p.Start.After(p.End):
 		add("period.start_on", "must not be after end_on")
 	case p.Start.DaysUntil(p.End) >= MaxReportDays:
-		add("period", fmt.Sprintf("must be at most %d days, counting both ends", MaxReportDays))
+		add("period", fmt.Sprintf("must be at most %d days, including the first and last day", MaxReportDays))
 	}
 	return faults
 }

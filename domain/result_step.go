@@ -58,7 +58,7 @@ func (r Result) Unsent() bool { return r.SentAt == nil }
 func (r Result) Refuses(s ResultStep) string {
 	switch {
 	case r.Unsent():
-		return "the email of this result was not sent yet"
+		return "the email of this result has not been sent yet"
 	case s.At.Before(*r.SentAt):
 		return fmt.Sprintf("at: %s is before the email was sent, at %s",
 			s.At.Format(time.RFC3339Nano), r.SentAt.Format(time.RFC3339Nano))

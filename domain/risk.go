@@ -107,8 +107,8 @@ func (FactorKey) Values() []string {
 // Factor is the number of points that one kind of signal adds to a score, with the weight of the user's role applied.
 type Factor struct {
 	Key   FactorKey `json:"key" doc:"Key of the factor, such as phishing_clicks."`
-	Label string    `json:"label" doc:"Name of the factor, for people."`
-	Delta int       `json:"delta" doc:"What the factor adds to the score; negative if it lowers the score."`
+	Label string    `json:"label" doc:"Display name of the factor."`
+	Delta int       `json:"delta" doc:"Points that the factor adds to the score; negative if the factor lowers the score."`
 }
 
 // Deltas holds the points that each factor adds to a score, in the order of FactorKey.Values. A user's are between -420
@@ -175,12 +175,12 @@ type Tallies struct {
 	PhishingReports          int  `json:"phishing_reports" doc:"Number of simulated emails reported."`
 	CredentialSubmissions    int  `json:"credential_submissions" doc:"Number of simulated emails that led to submitted credentials."`
 	AttachmentsOpened        int  `json:"attachments_opened" doc:"Number of simulated emails whose attachment was opened."`
-	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of emails reported that are not simulations, whatever their classification."`
-	PasswordBreachesActive   int  `json:"password_breaches_active" doc:"Number of unresolved exposures of passwords."`
-	PasswordBreachesResolved int  `json:"password_breaches_resolved" doc:"Number of resolved exposures of passwords."`
+	RealPhishReported        int  `json:"real_phish_reported" doc:"Number of reported emails that are not simulations, regardless of classification."`
+	PasswordBreachesActive   int  `json:"password_breaches_active" doc:"Number of unresolved exposures of passwords and other secrets that give access."`
+	PasswordBreachesResolved int  `json:"password_breaches_resolved" doc:"Number of resolved exposures of passwords and other secrets that give access."`
 	PIIBreaches              int  `json:"pii_breaches" doc:"Number of unresolved exposures of sensitive personal data."`
 	BasicBreaches            int  `json:"basic_breaches" doc:"Number of unresolved exposures of basic account data."`
-	DormantOnTraining        bool `json:"dormant_on_training" doc:"Whether a course is incomplete and none was completed for 180 days."`
+	DormantOnTraining        bool `json:"dormant_on_training" doc:"Whether the user has an incomplete course and has not completed any course for 180 days. Always false for the first 60 days after the user is created."`
 }
 
 // Assessment is a user's risk on one day. Score is exactly Baseline + Deltas.Sum().

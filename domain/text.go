@@ -56,7 +56,7 @@ func CheckName(name string) string {
 		visible = visible || isVisible(r)
 	}
 	if !visible {
-		return "must have a visible character"
+		return "must contain a visible character"
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func TestSortKey(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	const control, invisible = "must not contain control characters", "must have a visible character"
+	const control, invisible = "must not contain control characters", "must contain a visible character"
 	for text, want := range map[string]string{
 		"Acme": "", " Acme\n": "", "": "", "  ": "", "n\u0303": "", "👩‍🚀": "", "می\u200cخواهم": "",
 		"a\nb": control, "a\tb": control, "a\u0085b": control, "a\u2028b": control, "\x7fa": control, "a\u0000": control,

@@ -22,9 +22,9 @@ type Partner struct {
 type Admin struct {
 	ID          UUID[domain.AdminKind] `json:"id" doc:"UUID of the admin."`
 	Email       string                 `json:"email" doc:"The email address that the admin signs in with."`
-	Role        AdminRole              `json:"role" doc:"What the admin can do: an Administrator can make changes, a User can only read."`
-	FirstName   string                 `json:"first_name" doc:"The name before its last space."`
-	LastName    string                 `json:"last_name" doc:"The name after its last space; empty if it has none."`
+	Role        AdminRole              `json:"role" doc:"The admin's permissions: an Administrator can make changes, and a User can only read."`
+	FirstName   string                 `json:"first_name" doc:"The part of the name before the last space."`
+	LastName    string                 `json:"last_name" doc:"The part of the name after the last space; empty if there is none."`
 	CreatedDate Time                   `json:"created_date" doc:"When the admin was created."`
 }
 
@@ -47,9 +47,9 @@ type Client struct {
 	CreatedDate               Time                         `json:"created_date" doc:"When the client was created."`
 	UserCount                 int                          `json:"user_count" doc:"Number of active users."`
 	InactiveUserCount         int                          `json:"inactive_user_count" doc:"Number of inactive users."`
-	PhishingClickRateTotal    float64                      `json:"phishing_click_rate_total" doc:"Percentage of all simulated emails that were clicked, 0 to 100."`
-	PhishingClickRateLastYear float64                      `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated emails of the last 365 days that were clicked, 0 to 100."`
-	TrainingOnTrackRate       float64                      `json:"training_on_track_rate" doc:"Percentage of active users with no overdue course, 0 to 100."`
+	PhishingClickRateTotal    float64                      `json:"phishing_click_rate_total" doc:"Percentage of all simulated emails that were clicked, from 0 to 100."`
+	PhishingClickRateLastYear float64                      `json:"phishing_click_rate_last_year" doc:"Percentage of simulated emails sent in the last 365 days that were clicked, from 0 to 100."`
+	TrainingOnTrackRate       float64                      `json:"training_on_track_rate" doc:"Percentage of active users with no overdue courses, from 0 to 100."`
 }
 
 // CreatedClient is the response to creating a client.
@@ -63,7 +63,7 @@ type getPartner struct{}
 type listClients struct {
 	Query struct {
 		upTo50
-		IDs *refList[domain.ClientKind] `query:"ids" doc:"Numeric IDs of the clients to return, at most 500, comma-separated or repeated. If empty, no clients are returned."`
+		IDs *refList[domain.ClientKind] `query:"ids" doc:"Numeric IDs of the clients to return, at most 500, separated by commas or in repeated parameters. An empty value returns no clients."`
 	}
 }
 
@@ -82,12 +82,12 @@ func (f *Facade) addClientRoutes() {
 	}, api.GetPartner, nil, toPartner, nil)
 	addList(f, Meta{
 		ID: "clients", Method: "GET", Path: "/clients", Status: http.StatusOK, Summary: "Get Clients",
-		Description: "Returns the clients that the API key has access to, in order of creation.",
+		Description: "Returns the clients that the API key can access, in order of creation.",
 	}, api.ListClients, fillListClients, toClient, nextListClients)
 	addCall(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
-		Description: "Creates a client of the API key's partner. The client starts with the foundational training program. Use " +
-			"the ID in the response to refer to it.",
+		Description: "Creates a client for the API key's partner. The client starts with the foundational training program; use " +
+			"the ID in the response for later requests about the client.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},
 	}, api.CreateClient, fillCreateClient, toCreatedClient, nil)

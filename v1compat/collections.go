@@ -53,14 +53,14 @@ type listMembers struct {
 type addMember struct {
 	Path collectionPath
 	Body struct {
-		UserInfimaID string `json:"user_infima_id" validate:"filled" doc:"UUID of a user of the same client."`
+		UserInfimaID string `json:"user_infima_id" validate:"filled" doc:"UUID of one of the client's users."`
 	}
 }
 
 type removeMember struct {
 	Path struct {
 		collectionPath
-		UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in upper or lower case."`
+		UserID UUID[domain.UserKind] `path:"user_id" doc:"UUID of the user, in uppercase or lowercase."`
 	}
 }
 
@@ -75,14 +75,14 @@ func (f *Facade) addCollectionRoutes() {
 	addCall(f, Meta{
 		ID: "create-collection", Method: "POST", Path: collections, Status: http.StatusCreated,
 		Summary:     "Create Collection",
-		Description: "Creates an empty collection. Its name must be unique within the client.",
+		Description: "Creates an empty collection. The name must be unique within the client.",
 		Fails:       []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}, api.CreateCollection, fillCreateCollection, toCreatedCollection, nil)
 
 	addList[listMembers](f, Meta{
 		ID: "collection-members", Method: "GET", Path: collections + "/:collection_id/members", Status: http.StatusOK,
 		Summary:     "Get Collection Members",
-		Description: "Returns the members in the order in which they were added.",
+		Description: "Returns the members in the order they were added.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListMembers, nil, toMember, nil)
 

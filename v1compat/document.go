@@ -29,15 +29,15 @@ const about = `The older version of the API. Build new integrations on version 2
 	`are UUIDs.
 
 **Lists** are paginated with ` + "`limit`" + ` and ` + "`offset`" + `. A limit that is too small or too large is set to ` +
-	`the nearest allowed value. If you page from offset 0 in steps of the limit, you get every item that exists throughout exactly once.
+	`the nearest allowed value. If you page from offset 0 in steps of the limit, you get every item that exists the whole time exactly once.
 
-**Bodies.** Unknown fields are ignored; ` + "`null`" + ` and an empty string count as omitted for an optional field.
+**Bodies.** Unknown fields are ignored. For optional fields, ` + "`null`" + ` and an empty string count as omitted.
 
 **Rate limits.** Each API key allows 600 requests a minute, including those to version 2.`
 
 // aboutLink describes the header Link.
-const aboutLink = "With `rel=\"successor-version\"`, the path and query of the request of version 2 that returns the same data. " +
-	"Omitted if version 2 has no such request, for example at an offset above 0, or if the served release does not include it."
+const aboutLink = "With `rel=\"successor-version\"`, the path and query of the version 2 request that returns the same data. " +
+	"Omitted if version 2 has no such request, such as at an offset above 0, or if the served release does not include the request."
 
 // failures are v1's own descriptions of error statuses.
 var failures = map[int]string{
@@ -50,9 +50,9 @@ var failures = map[int]string{
 // aboutEnd follows the description after v1's end is announced.
 const aboutEnd = `
 
-**Retirement.** Version 1 is being retired. After its sunset, requests may fail with 410. In every response, the header ` +
-	"`Sunset`" + ` contains this date, ` + "`Deprecation`" + ` the date of the announcement, and ` + "`Link`" + ` with ` +
-	"`rel=\"deprecation\"`" + ` a page that says what to call instead.`
+**Retirement.** Version 1 is being retired. After its sunset, requests may fail with 410. In every response, the ` +
+	"`Sunset`" + ` header contains this date, ` + "`Deprecation`" + ` contains the date of the announcement, and ` + "`Link`" + ` with ` +
+	"`rel=\"deprecation\"`" + ` leads to a page that says what to call instead.`
 
 // failureOf returns the example body of an error. v1 has no list of invalid fields: its message names them, so the
 // example of an invalid request has such a message.

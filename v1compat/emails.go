@@ -28,12 +28,12 @@ type SentEmail struct {
 	FromEmail       string                   `json:"from_email" doc:"Email address of the sender."`
 	Subject         string                   `json:"subject" doc:"Subject of the email."`
 	SendMethod      domain.SendMethod        `json:"send_method" doc:"How the email was sent."`
-	MessageType     MessageType              `json:"message_type" doc:"What the email was for."`
+	MessageType     MessageType              `json:"message_type" doc:"Purpose of the email."`
 }
 
 // upTo1000From100 is the window of sent emails: 100 rows by default, up to 1000.
 type upTo1000From100 struct {
-	Limit integer `query:"limit" default:"100" doc:"Number of items to return, 1 to 1000. Other values are set to the nearest bound."`
+	Limit integer `query:"limit" default:"100" doc:"Number of items to return, from 1 to 1000. Values outside this range are set to the nearest limit."`
 	window
 }
 
@@ -42,10 +42,10 @@ func (w upTo1000From100) page() pageRequest { return w.upTo(1000, w.Limit) }
 type listSentEmails struct {
 	Query struct{ upTo1000From100 }
 	Body  struct {
-		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"UUID of the user. It takes precedence over email_address; one of the two is required."`
-		EmailAddress string                 `json:"email_address,omitzero" doc:"Email address of the users. Ignored if user_infima_id is given."`
-		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Only emails of these types. If omitted or empty, all types."`
-		StartTime    *domain.Time           `json:"start_time,omitzero" doc:"Start of the 30 days to return. If omitted, the last 30 days."`
+		UserInfimaID *UUID[domain.UserKind] `json:"user_infima_id,omitzero" doc:"UUID of the user. This field takes precedence over email_address; one of the two fields is required."`
+		EmailAddress string                 `json:"email_address,omitzero" doc:"Email address of one or more users. Ignored if user_infima_id is given."`
+		MessageTypes []choice[MessageType]  `json:"message_types,omitzero" validate:"max=50" doc:"Only emails of these types. If omitted or empty, emails of all types are returned."`
+		StartTime    *domain.Time           `json:"start_time,omitzero" doc:"Start of the 30-day period to return. Default: 30 days ago."`
 	}
 }
 
@@ -54,8 +54,8 @@ func (f *Facade) addEmailRoutes() {
 	addList(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
-		Description: "Returns the emails that were sent within 30 days to a user, or to all accessible users with an email " +
-			"address, newest first. Send `limit` and `offset` in the query.",
+		Description: "Returns the emails sent in a 30-day period to a user, or to all accessible users with an email address, newest " +
+			"first. Send `limit` and `offset` in the query string.",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
 		GivenUp: []string{"message_infima_id"}, Successor: api.ListEmails,

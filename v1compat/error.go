@@ -14,10 +14,10 @@ import (
 
 // Error is the body of every error of v1 (decisions 5.1).
 type Error struct {
-	Status    int         `json:"status" doc:"The HTTP status."`
-	Error     domain.Code `json:"error" doc:"The kind of error, for programs. The codes are those of version 2."`
-	Message   string      `json:"message" doc:"What went wrong, for people. It names each invalid field."`
-	RequestID string      `json:"request_id" doc:"ID of the request, as in X-Request-Id."`
+	Status    int         `json:"status" doc:"HTTP status code."`
+	Error     domain.Code `json:"error" doc:"Machine-readable error code, as in version 2."`
+	Message   string      `json:"message" doc:"Human-readable description of the error, including the name of each invalid field."`
+	RequestID string      `json:"request_id" doc:"ID of the request, as in the X-Request-Id header."`
 }
 
 // noClient answers for a client that does not exist, is archived or is beyond the key's access, so that numbers

@@ -21,8 +21,8 @@ import (
 type exchangeInput struct{ Body exchangeIDs }
 
 type exchangeIDs struct {
-	Kind choice[api.ReachableKind] `json:"kind" validate:"required" doc:"The kind of objects that the IDs belong to."`
-	IDs  givenIDs                  `json:"ids" validate:"required" doc:"IDs of version 1, version 2 or both, at most 1,000."`
+	Kind choice[api.ReachableKind] `json:"kind" validate:"required" doc:"The kind of object that the IDs identify."`
+	IDs  givenIDs                  `json:"ids" validate:"required" doc:"Up to 1,000 IDs from version 1, version 2 or both."`
 }
 
 // Weight returns the bytes of memory per byte of the body: as sent, as values, as texts, and in the response.
@@ -32,22 +32,22 @@ func (*exchangeIDs) Weight() int64 { return 4 }
 func (f *Facade) addExchangeRoutes() {
 	addOwn(f, Meta{
 		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange IDs",
-		Description: "Returns the IDs of the same objects in both versions, to help you move to version 2. Integers are IDs of version 1; " +
-			"strings are IDs of version 2 or, as in version 1, UUIDs of users and admins and numeric IDs of reports. An object " +
-			"that you send several times, or by both of its IDs, appears once.",
+		Description: "Returns the IDs of each object in both versions, to help you move to version 2; duplicates are omitted. Integers are " +
+			"IDs from version 1; strings are IDs from version 2 or, as in version 1, UUIDs of users and admins and numeric IDs " +
+			"of reports.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, exchange{f}.run)
 }
 
 // Exchanged is the response to an exchange of ids (decisions 11.3).
 type Exchanged struct {
-	Items   []ExchangedID `json:"items" doc:"The objects that the API key has access to, each once, in the order in which they were first sent."`
-	Invalid []givenID     `json:"invalid" doc:"All other values, exactly as given, each once: IDs of no object, of objects of another kind, or of objects that the API key has no access to."`
+	Items   []ExchangedID `json:"items" doc:"The objects that the API key can access, each once, in the order in which you first sent them."`
+	Invalid []givenID     `json:"invalid" doc:"All other values, exactly as given, each once. A value is invalid if it does not identify an object of this kind that the API key can access."`
 }
 
 // ExchangedID is both ids of one object.
 type ExchangedID struct {
-	V1 v1ID   `json:"v1" doc:"The ID in version 1: an integer or, for reports, an integer as a string or, for users and admins, a UUID."`
+	V1 v1ID   `json:"v1" doc:"The ID in version 1: an integer, an integer as a string (reports) or a UUID (users and admins)."`
 	V2 string `json:"v2" doc:"The ID in version 2."`
 }
 

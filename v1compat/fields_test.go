@@ -32,7 +32,7 @@ type written struct {
 }
 
 // fieldRow is a field of v1, what it is made of in v2 or becomes there, separated by commas,
-// and how (decisions 11.7): same, other default, renamed, converted, computed or given up, and
+// and how (decisions 11.7): same, different default, renamed, converted, computed or given up, and
 // after a colon what that leaves open. v1 is empty for a parameter of v2 that v1 does without.
 type fieldRow struct{ v1, v2, how string }
 
@@ -108,12 +108,12 @@ func headingOf(r *route) string { return r.Method + " /v1" + op.Braced(r.Path) }
 
 // limitUpTo is the row of a list's limit.
 func limitUpTo(most int, usual string) fieldRow {
-	kind := "other default"
+	kind := "different default"
 	if usual == strconv.Itoa(defaultLimit) {
 		kind = "same"
 	}
-	return fieldRow{"limit", "limit", fmt.Sprintf("%s: v1: 1 to %d, default %s, other values use the nearest bound; "+
-		"v2: 1 to %d, default %d, other values return 400", kind, most, usual, maxLimit, defaultLimit)}
+	return fieldRow{"limit", "limit", fmt.Sprintf("%s: v1 accepts 1 to %d (default %s) and adjusts other values to the nearest bound; "+
+		"v2 accepts 1 to %d (default %d) and returns 400 for other values", kind, most, usual, maxLimit, defaultLimit)}
 }
 
 // offset is the row of a list's offset.
@@ -122,9 +122,9 @@ var offset = fieldRow{"offset", "", "given up: send `page.next_cursor` as `curso
 // pageAnswer is the page that all lists are in.
 var pageAnswer = []fieldRow{
 	{"items", "data", "renamed"},
-	{"limit", "", "given up: the caller knows it"},
-	{"offset", "", "given up: v2 pages have no number; `page.has_more` says whether another page follows"},
-	{"total", "", "given up: v2 does not count lists; a client's `users` contains its user counts"},
+	{"limit", "", "given up: you already know the value"},
+	{"offset", "", "given up: v2 pages have no offset; `page.has_more` shows whether another page follows"},
+	{"total", "", "given up: v2 does not count list items; a client's `users` contains its user counts"},
 }
 
 // TestTable: the guide's tables of fields name each parameter and member of v1 once, and of
@@ -169,7 +169,7 @@ func TestTable(t *testing.T) {
 	for _, status := range sentStatuses {
 		sent = append(sent, string(status))
 	}
-	row := fieldRow{"", "status", "computed: `" + strings.Join(sent, ",") + "`: v1 lists only sent emails"}
+	row := fieldRow{"", "status", "computed: `" + strings.Join(sent, ",") + "`, because v1 lists only sent emails"}
 	if !slices.Contains(table["GET /v1/users/{user_id}/phishing"].request, row) {
 		t.Errorf("the table lacks %+v", row)
 	}
@@ -202,7 +202,7 @@ func (r fieldRow) fits() bool {
 	switch kind, text, _ := strings.Cut(r.how, ": "); kind {
 	case "same":
 		return r.v1 == r.v2
-	case "other default":
+	case "different default":
 		return r.v1 == r.v2 && text != ""
 	case "renamed":
 		return r.v1 != r.v2 && r.v2 != ""
@@ -244,7 +244,7 @@ func checkRules(t *testing.T, r *route, rows []fieldRow) {
 	for name, rules := range rulesIn(r.input.Body) {
 		row := rows[slices.IndexFunc(rows, func(row fieldRow) bool { return row.v1 == name })]
 		how, _, _ := strings.Cut(row.how, ":")
-		if want := enforced[row.v2]; (how == "same" || how == "other default" || how == "renamed") && rules != want {
+		if want := enforced[row.v2]; (how == "same" || how == "different default" || how == "renamed") && rules != want {
 			t.Errorf("%s has the rules %q in v1's document, and %q in v2", name, rules, want)
 		}
 	}
@@ -260,8 +260,8 @@ func checkDefaults(t *testing.T, r *route, rows []fieldRow) {
 		if row.v1 == "limit" || !inV1 || !inV2 {
 			continue
 		}
-		want := fmt.Sprintf("other default: `%s` in v1, `%s` in v2", v1, v2)
-		if v1 != v2 && row.how != want || v1 == v2 && strings.HasPrefix(row.how, "other default") {
+		want := fmt.Sprintf("different default: `%s` in v1, `%s` in v2", v1, v2)
+		if v1 != v2 && row.how != want || v1 == v2 && strings.HasPrefix(row.how, "different default") {
 			t.Errorf("%s: got the row %q; the defaults are %q in v1 and %q in v2", row.v1, row.how, v1, v2)
 		}
 	}

@@ -117,7 +117,9 @@ type (
 // guideResource is a page.
 type guideResource struct {
 	Page, Title, Setup string
-	Operations         []guideOperation
+	// Subject is what the operations are called, such as client.
+	Subject    string
+	Operations []guideOperation
 }
 
 // guideOperation is the section of a route. Place is its page and fragment.
@@ -191,7 +193,11 @@ func (g *guideText) add(page string, setups map[string]string, section guideOper
 		if page == "mails" { // the path of a page that released services link to
 			title = "Emails"
 		}
-		g.Resources = append(g.Resources, &guideResource{Page: page, Title: title, Setup: setups[page]})
+		subject := strings.TrimSuffix(strings.ToLower(title), "s")
+		if page == "policies" {
+			subject = "policy"
+		}
+		g.Resources = append(g.Resources, &guideResource{Page: page, Title: title, Setup: setups[page], Subject: subject})
 	}
 	g.Resources[i].Operations = append(g.Resources[i].Operations, section)
 }
@@ -203,15 +209,15 @@ func placeOf(r *route) string {
 
 // codeTexts say what an error means.
 var codeTexts = map[domain.Code]string{
-	domain.InvalidRequest:  "a parameter or the body is invalid",
-	domain.Unauthorized:    "no valid API key",
-	domain.Forbidden:       "the key lacks the scope, or access to all clients; in v1 also access to the client",
-	domain.NotFound:        "an object in the request does not exist, or the key has no access to it",
+	domain.InvalidRequest:  "a parameter or the request body is invalid",
+	domain.Unauthorized:    "the API key is missing or invalid",
+	domain.Forbidden:       "the key lacks the required scope, access to all clients or, in v1, access to the client",
+	domain.NotFound:        "a requested object does not exist, or the key has no access to it",
 	domain.Conflict:        "the request conflicts with an existing object or its state",
-	domain.PayloadTooLarge: "the body is larger than 1 MiB",
-	domain.RequestTimeout:  "the body arrived too slowly",
-	domain.RateLimited:     "a rate limit is reached: wait for `Retry-After`",
-	domain.Internal:        "the service failed",
+	domain.PayloadTooLarge: "the request body is larger than 1 MiB",
+	domain.RequestTimeout:  "the request body arrived too slowly",
+	domain.RateLimited:     "a rate limit was reached; wait for the time in `Retry-After`",
+	domain.Internal:        "an internal error occurred",
 	domain.Unavailable:     "the database is unavailable, or the service is too busy",
 }
 
@@ -219,7 +225,7 @@ var codeTexts = map[domain.Code]string{
 const none = "–"
 
 // alike stands in the guide where v2 has v1's order.
-const alike = "the same"
+const alike = "same as v1"
 
 var orderRow = regexp.MustCompile(`(?m)^\| \[(.+)\]\(\S+\) \| (.+) \| (.+) \|$`)
 
@@ -323,7 +329,7 @@ func errorsOf(r *route) (list []guideError) {
 			row.V2 = strconv.Itoa(status)
 		}
 		if code == domain.Conflict && row.V1 == none {
-			row.Text = "the `Idempotency-Key` is in use"
+			row.Text = "the `Idempotency-Key` was used for a different request, or the first request is still running"
 		}
 		if slices.Contains(codes, code) || slices.Contains(r.failures(), status) {
 			list = append(list, row)
@@ -345,7 +351,7 @@ func givenUpOf(f *Facade, table map[string]written) (list []givenUp) {
 		for part, fields := range map[string][]fieldRow{"request": rows.request, "response": rows.answer} {
 			for _, field := range fields {
 				if instead, ok := strings.CutPrefix(field.how, "given up: "); ok {
-					name := "`" + strings.TrimPrefix(field.v1, "items[].") + "` of the " + part
+					name := "`" + strings.TrimPrefix(field.v1, "items[].") + "` in the " + part
 					of := givenUp{Field: name, Instead: instead}
 					in[of] = append(in[of], fmt.Sprintf("[%s /v1%s](%s)", r.Method, op.Braced(r.Path), placeOf(r)))
 				}

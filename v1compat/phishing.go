@@ -41,8 +41,8 @@ func (f *Facade) addPhishingRoutes() {
 	addList[listPhishing](f, Meta{
 		ID: "phishing", Method: "GET", Path: "/users/:user_id/phishing", Status: http.StatusOK,
 		Summary: "Get User Phishing Results",
-		Description: "Returns the simulated emails that were sent to the user, newest first, and the status of each. The activity of " +
-			"email scanners is not counted.",
+		Description: "Returns the simulated emails sent to the user, newest first, each with its status. Email scanner activity is not " +
+			"counted.",
 		Fails: []int{http.StatusNotFound}, Reordered: true, Successor: api.ListPhishingResults,
 	}, api.SentResults, nil, toPhishingResult, nextListPhishing)
 }
@@ -93,14 +93,14 @@ func earliest(times ...*domain.Time) (first *domain.Time) {
 
 // Message is the response to a send: a text for people.
 type Message struct {
-	Message string `json:"message" doc:"What will happen, for people."`
+	Message string `json:"message" doc:"Human-readable description of what will happen."`
 }
 
 type sendPhishing struct {
 	Body struct {
 		UserID           *UUID[domain.UserKind]         `json:"user_id" validate:"required" doc:"UUID of an active user."`
 		PhishingTemplate idmap.Ref[domain.TemplateKind] `json:"phishing_template" validate:"required" doc:"Numeric ID of the template."`
-		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send the email. If omitted, null or in the past, it is sent immediately."`
+		SendTime         *domain.Time                   `json:"send_time,omitzero" doc:"When to send the email. If omitted, null or in the past, the email is sent immediately."`
 	}
 }
 
@@ -108,7 +108,7 @@ type sendPhishing struct {
 func (f *Facade) addSendPhishingRoutes() {
 	addCall(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
-		Description: "Schedules a simulated email to one user of any accessible client.",
+		Description: "Schedules a simulated email to one user in any accessible client.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
 		Successor:   api.SendPhishing,

@@ -14,14 +14,14 @@ type Policy struct {
 	Title                  string                       `json:"title" doc:"The policy's title."`
 	Description            string                       `json:"description,omitempty" doc:"What the policy is about. Omitted if empty."`
 	Version                int                          `json:"version" doc:"The current version. Signatures of earlier versions do not count."`
-	ScopeType              domain.ScopeType             `json:"scope_type" doc:"The users in the audience: all users of the client (tenant), those of a group (user_container) or those of a collection."`
+	ScopeType              domain.ScopeType             `json:"scope_type" doc:"The users in the audience: all users of the client (tenant), or the users of a group (user_container) or collection."`
 	ScopeID                scopeRef                     `json:"scope_id" doc:"Numeric ID of the client, group or collection."`
-	RequiresAcknowledgment bool                         `json:"requires_acknowledgment" doc:"Whether the audience must sign."`
+	RequiresAcknowledgment bool                         `json:"requires_acknowledgment" doc:"Whether users in the audience must sign the policy."`
 	RenewalPeriodDays      int                          `json:"renewal_period_days" doc:"Number of days for which a signature is valid."`
 	CreatedDate            Time                         `json:"created_date" doc:"When the policy was created."`
 	AudienceUserCount      *int                         `json:"audience_user_count,omitempty" doc:"Number of active users in the audience. Omitted if requires_acknowledgment is false."`
-	AcknowledgedCount      *int                         `json:"acknowledged_count,omitempty" doc:"Number of users in the audience who signed the current version within the renewal period. Omitted if requires_acknowledgment is false."`
-	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty" doc:"Percentage of the audience that signed, 0 to 100. Omitted if requires_acknowledgment is false."`
+	AcknowledgedCount      *int                         `json:"acknowledged_count,omitempty" doc:"Number of users in the audience who have signed the current version within the renewal period. Omitted if requires_acknowledgment is false."`
+	AcknowledgedPercentage *float64                     `json:"acknowledged_percentage,omitempty" doc:"Percentage of the audience that has signed, from 0 to 100. Omitted if requires_acknowledgment is false."`
 }
 
 // scopeRef is the number of a client, a group or a collection: the one of its three Refs that is not zero.
@@ -50,8 +50,8 @@ type PolicyUser struct {
 	ID             UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
 	Email          string                `json:"email" doc:"The user's email address."`
 	Name           string                `json:"name" doc:"The user's full name."`
-	Acknowledged   bool                  `json:"acknowledged" doc:"Whether the user signed the current version within the renewal period."`
-	AcknowledgedAt *Time                 `json:"acknowledged_at,omitempty" doc:"When the user signed. Omitted if acknowledged is false."`
+	Acknowledged   bool                  `json:"acknowledged" doc:"Whether the user has signed the current version within the renewal period."`
+	AcknowledgedAt *Time                 `json:"acknowledged_at,omitempty" doc:"When the user signed the policy. Omitted if acknowledged is false."`
 }
 
 type listPolicies struct {
@@ -66,7 +66,7 @@ type listPolicyUsers struct {
 	}
 	Query struct {
 		upTo1000
-		Status domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who have signed, or only users who have not."`
+		Status domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Whether to return all users, only users who have signed or only users who have not."`
 	}
 }
 
@@ -80,7 +80,7 @@ func (f *Facade) addPolicyRoutes() {
 	addList(f, Meta{
 		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK,
 		Summary:     "Get Policy Users",
-		Description: "Returns the users in the policy's audience in order of creation, and whether each has signed.",
+		Description: "Returns the users in the policy's audience in order of creation, and whether each user has signed.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListPolicyUsers, fillListPolicyUsers, toPolicyUser, nil)
 }

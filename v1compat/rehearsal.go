@@ -35,14 +35,14 @@ const (
 func (f *Facade) addRehearsalRoutes() {
 	addOwn(f, Meta{
 		ID: startRehearsalID, Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
-		Description: "Switches version 1 off for the calling API key for 1 to 60 minutes: within 30 seconds, its operations return 410 with " +
-			"the code `gone`, as after the end of version 1. Version 2 and other keys are not affected. A key can start one " +
-			"rehearsal in 24 hours.",
+		Description: "Switches off version 1 for the calling API key for 1 to 60 minutes, at most once in 24 hours; version 2 and other keys " +
+			"are not affected. Within 30 seconds, version 1 operations return 410 with the code `gone`, as they will after " +
+			"version 1 ends.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, f.startRehearsal)
 	addOwn(f, Meta{
 		ID: endRehearsalID, Method: "DELETE", Path: "/rehearsal", Status: http.StatusNoContent, Summary: "End Rehearsal",
-		Description: "Ends the rehearsal of the calling API key immediately. If there is none, nothing changes.",
+		Description: "Immediately ends the calling API key's rehearsal. If no rehearsal is in progress, nothing changes.",
 	}, f.endRehearsal)
 }
 

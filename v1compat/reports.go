@@ -14,7 +14,7 @@ type Report struct {
 	ReportType   string                           `json:"report_type" doc:"What the report is about."`
 	CreatedDate  Time                             `json:"created_date" doc:"When the report was requested."`
 	UpdatedAt    Time                             `json:"updated_at" doc:"When the report last changed."`
-	DownloadLink string                           `json:"download_link,omitempty" doc:"URL of the file, valid for 24 hours. It needs no API key. Omitted in lists, and until the report is ready."`
+	DownloadLink string                           `json:"download_link,omitempty" doc:"URL of the file, valid for 24 hours. The download requires no API key. Omitted in lists and until the report is ready."`
 }
 
 type listReports struct {
@@ -41,7 +41,7 @@ func (f *Facade) addReportRoutes() {
 	addSingle[downloadReport](f, Meta{
 		ID: "download-report", Method: "GET", Path: "/clients/:client_id/reports/:report_id", Status: http.StatusOK,
 		Summary:     "Download Report",
-		Description: "Returns a page that contains only this report, with the download link for its file once it is ready.",
+		Description: "Returns a page that contains only this report, with the download link once the file is ready.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.GetReport, toDownload)
 }

@@ -79,8 +79,8 @@ func httpStatus(code domain.Code) int {
 // goneFailure describes codeGone in v1's document.
 var goneFailure = openapi.Failure{
 	Status: http.StatusGone, Code: codeGone,
-	Description: "`gone`: version 1 no longer accepts requests with this API key, or currently does not accept them. `message` says what " +
-		"to call in version 2. With `Retry-After`, requests are accepted again after that many seconds.",
+	Description: "`gone`: version 1 no longer accepts requests with this API key, or temporarily rejects them; `message` says what " +
+		"to call in version 2. `Retry-After`, if present, is the number of seconds until requests are accepted again.",
 	Message: "version 1 is switched off for this key; call GET /v2/clients instead",
 }
 

@@ -10,7 +10,7 @@ import (
 type TrainingResult struct {
 	Order         int    `json:"order" doc:"Position of the course in the user's list, starting at 1."`
 	CourseName    string `json:"course_name" doc:"The course's title."`
-	Completed     bool   `json:"completed" doc:"Whether the course is completed. A course that is due again is not."`
+	Completed     bool   `json:"completed" doc:"Whether the course is completed. False if the course is due again."`
 	CompletedDate Time   `json:"completed_date" doc:"When the course was completed; 0001-01-01T00:00:00Z until then."`
 	Passed        bool   `json:"passed" doc:"Same value as completed."`
 	PassedDate    Time   `json:"passed_date" doc:"Same value as completed_date."`

@@ -14,19 +14,19 @@ import (
 type Usage struct {
 	Items []UsageItem `json:"items" doc:"Calls by day and operation, newest day first, then by operation."`
 	// Parity is apart: those calls come from no program that has to move.
-	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions, in the same order. They are not in items."`
+	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions. The calls are sorted like items, but not included there."`
 }
 
 // UsageItem counts a key's calls of one operation on one day.
 type UsageItem struct {
-	Day        domain.Date `json:"day" doc:"The day, in UTC."`
+	Day        domain.Date `json:"day" doc:"The day (UTC)."`
 	Operation  string      `json:"operation" doc:"Method and path of the operation." example:"GET /v1/clients"`
-	Calls      int64       `json:"calls" doc:"Number of requests, whatever their status."`
-	Failures   int64       `json:"failures" doc:"Number of these requests with a status of 400 or above, or whose caller disconnected."`
+	Calls      int64       `json:"calls" doc:"Number of requests, regardless of their status."`
+	Failures   int64       `json:"failures" doc:"Number of these requests that returned a status of 400 or above or whose caller disconnected."`
 	FirstAt    Time        `json:"first_at" doc:"When the first of these requests was completed."`
 	LastAt     Time        `json:"last_at" doc:"When the last of these requests was completed."`
-	UserAgents []string    `json:"user_agents" doc:"The User-Agent headers of the requests: the first five different ones, each up to 200 bytes."`
-	Successor  string      `json:"successor" doc:"Method and path of the operation of version 2 to call instead." example:"GET /v2/clients"`
+	UserAgents []string    `json:"user_agents" doc:"The first five distinct User-Agent headers of the requests, each up to 200 bytes."`
+	Successor  string      `json:"successor" doc:"Method and path of the version 2 operation to call instead." example:"GET /v2/clients"`
 }
 
 // UsageItemOf converts a row for GET /v1/usage; successor is its operation's entry in Successors.
@@ -47,9 +47,9 @@ type readUsage struct {
 func (f *Facade) addUsageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
-		Description: "Returns which operations of version 1 the API key called, by day (UTC), and which operation of version 2 replaces " +
-			"each. Requests appear within 10 seconds and are kept for 400 days. Requests to this operation, and to others that " +
-			"the original version 1 did not have, are not counted. Requests of the command partnerapi parity are listed separately.",
+		Description: "Returns the version 1 operations that the API key called in the last 400 days, by day (UTC), each with the version 2 " +
+			"operation that replaces it. Requests appear within 10 seconds; requests by the command partnerapi parity " +
+			"are listed separately, and requests to operations that the original version 1 did not have are not counted.",
 	}, f.readUsage)
 }
 

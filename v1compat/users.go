@@ -19,27 +19,27 @@ type User struct {
 	PreferredLanguage         domain.Language       `json:"preferred_language" doc:"Language of courses and emails."`
 	Role                      domain.Role           `json:"role" doc:"The risk role, which is standard for users who are not classified."`
 	CreatedDate               Time                  `json:"created_date" doc:"When the user was created."`
-	PhishingClickRateTotal    float64               `json:"phishing_click_rate_total" doc:"Percentage of all simulated emails to the user that were clicked, 0 to 100."`
-	PhishingClickRateLastYear float64               `json:"phishing_click_rate_last_year" doc:"Percentage of the simulated emails of the last 365 days that were clicked, 0 to 100."`
-	TrainingOnTrack           bool                  `json:"training_on_track" doc:"Whether no course is overdue."`
+	PhishingClickRateTotal    float64               `json:"phishing_click_rate_total" doc:"Percentage of simulated emails that the user clicked, from 0 to 100."`
+	PhishingClickRateLastYear float64               `json:"phishing_click_rate_last_year" doc:"Percentage of simulated emails sent in the last 365 days that the user clicked, from 0 to 100."`
+	TrainingOnTrack           bool                  `json:"training_on_track" doc:"Whether the user has no overdue courses."`
 	NextCourse                string                `json:"next_course" doc:"Title of the incomplete course that is due first. Empty if no course is left to complete."`
 	CoursesBehind             int                   `json:"courses_behind" doc:"Number of overdue courses."`
-	RiskScore                 int                   `json:"risk_score" doc:"Risk score, 0 to 1000; higher is safer."`
+	RiskScore                 int                   `json:"risk_score" doc:"Risk score, from 0 to 1000. Higher scores are safer."`
 }
 
 // CreatedUser is the response to creating a user.
 type CreatedUser struct {
 	ID        UUID[domain.UserKind] `json:"id" doc:"UUID of the user."`
-	Email     string                `json:"email" doc:"The user's email address, in lower case."`
+	Email     string                `json:"email" doc:"The user's email address, in lowercase."`
 	FirstName string                `json:"first_name" doc:"First name. Can be empty."`
 	LastName  string                `json:"last_name" doc:"Last name. Can be empty."`
 	Status    domain.UserStatus     `json:"status" doc:"Always active."`
-	Role      domain.Role           `json:"role" doc:"The risk role: the one that you sent or, if omitted, the one that the service derived."`
+	Role      domain.Role           `json:"role" doc:"The risk role that you sent or, if omitted, the role that the service derived."`
 }
 
 // Done is the response to a change.
 type Done struct {
-	Status string `json:"status" doc:"What was done: updated, added or removed."`
+	Status string `json:"status" doc:"What happened: updated, added or removed."`
 }
 
 type listUsers struct {
@@ -53,15 +53,15 @@ type listUsers struct {
 type createUser struct {
 	Path clientPath
 	Body struct {
-		Email             string                            `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. It is stored in lower case."`
+		Email             string                            `json:"email" validate:"filled,max=254,email" doc:"The user's email address, unique within the client. The address is stored in lowercase."`
 		FirstName         string                            `json:"first_name,omitzero" validate:"max=200,name" doc:"First name."`
 		LastName          string                            `json:"last_name,omitzero" validate:"max=200,name" doc:"Last name."`
 		Department        string                            `json:"department,omitzero" validate:"max=500,trim" doc:"Department."`
 		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500,trim" doc:"Job title."`
 		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email" doc:"Email address of the user's manager."`
-		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. If given, later directory syncs do not change it. If omitted, the service derives it from job title, department and email address."`
-		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and emails. If omitted, en."`
-		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Numeric ID of a collection of this client to add the user to."`
+		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. If you set a role, later directory syncs do not change it. If omitted, the service derives it from job title, department and email address."`
+		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and emails. Default: en."`
+		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Numeric ID of one of the client's collections to add the user to."`
 	}
 }
 
@@ -78,19 +78,19 @@ type updateUser struct {
 func (f *Facade) addUserRoutes() {
 	addList(f, Meta{
 		ID: "users", Method: "GET", Path: "/clients/:client_id/users", Status: http.StatusOK, Summary: "Get Users",
-		Description: "Returns the client's users in order of creation: only active users, unless you set `status`.",
+		Description: "Returns the client's users in order of creation. By default, only active users are returned; to change this, set `status`.",
 	}, api.ListUsers, fillListUsers, toUser, nil)
 	addCall(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
 		Summary: "Create User",
-		Description: "Creates an active user in the client's manually-managed group and assigns the user's courses immediately. " +
+		Description: "Creates an active user in the client's manually managed group and assigns the user's courses immediately. " +
 			"No welcome email is sent.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fillCreateUser, toCreatedUser, nil)
 	addCall(f, Meta{
 		ID: "update-user", Method: "POST", Path: "/users/:user_id", Status: http.StatusOK, Summary: "Update User",
-		Description: "Changes only the fields that you send. Send at least one.",
+		Description: "Changes only the fields that you send. Send at least one field.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 	}, api.UpdateUser, fillUpdateUser, toUpdated, nil)
 }

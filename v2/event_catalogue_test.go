@@ -73,7 +73,7 @@ func TestEventCatalogue(t *testing.T) {
 	_, sent := h.Receivers.Seen()
 	e.RecordEvent(t, api.PingType, []byte(sent[len(sent)-1].Body))
 	fmt.Fprintf(&text, "\n### ping\n\nYou tested a webhook with `POST /v2/webhooks/{webhook_id}/test`. Only that webhook receives the event. "+
-		"It has no client and is not in `GET /v2/events`.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
+		"The event has no client, and `GET /v2/events` does not list it.\n\n```json\n%s\n```\n", e.Shown(sent[len(sent)-1].Body))
 
 	read, err := os.ReadFile(catalogueFile)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p happening) check(t *testing.T, h *v2test.Harness, key string, event json
 	if isItem {
 		path += "?limit=500&updated_since=" + h.Clock.Now().AddDate(0, 0, -1).Format(time.RFC3339)
 	}
-	if strings.HasSuffix(p.data, "plus its `user_id`") {
+	if strings.HasSuffix(p.data, "with an added `user_id`") {
 		want = strings.Replace(want, fmt.Sprintf("%q:%q,", "user_id", data.UserID), "", 1)
 	}
 	shown := string(h.Get(path, key).Want(http.StatusOK).Body)
@@ -144,8 +144,8 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		}
 	}
 	const isUser = "the user, as `GET /v2/users/{user_id}` returns it"
-	const isCourse = "an item of `GET /v2/users/{user_id}/training`, plus its `user_id`"
-	const isRun = "an item of `GET /v2/clients/{client_id}/sync/runs`"
+	const isCourse = "an item from `GET /v2/users/{user_id}/training`, with an added `user_id`"
+	const isRun = "an item from `GET /v2/clients/{client_id}/sync/runs`"
 	return []happening{
 		{domain.ClientCreated, "the client, as `GET /v2/clients/{client_id}` returns it",
 			send("POST", "/v2/clients", `{"name": "Juniper Books", "industry": "Retail", "external_id": "CRM-4711"}`)},
@@ -159,8 +159,8 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 		{domain.UserDeactivated, isUser,
 			send("PATCH", "/v2/users/"+d.users[1], `{"status": "inactive"}`)},
 		{domain.ResultUpdated,
-			"an item of `GET /v2/clients/{client_id}/phishing/results`", func() { d.click(t, h, user) }},
-		{domain.RealReported, "an item of `GET /v2/clients/{client_id}/phishing/reported`",
+			"an item from `GET /v2/clients/{client_id}/phishing/results`", func() { d.click(t, h, user) }},
+		{domain.RealReported, "an item from `GET /v2/clients/{client_id}/phishing/reported`",
 			signal(domain.Signal{Type: domain.EmailReported, Message: "overdue@mail.example", Subject: "Your invoice is overdue", Sender: "billing@parcels.example"})},
 		{domain.CoursePassed, isCourse, func() {
 			first := e.Items("/v2/users/" + user.String() + "/training")[0]
@@ -174,12 +174,12 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 				}
 			}
 		}},
-		{domain.PolicyAgreed, "the signature: the policy with its version, the user and the time", func() {
+		{domain.PolicyAgreed, "the signature, with the policy, its version, the user and the time", func() {
 			policy := idOf[domain.PolicyKind](t, d.policy)
 			version := h.Number("SELECT version FROM policies WHERE id = $1", policy)
 			signal(domain.Signal{Type: domain.PolicySigned, Policy: policy, Version: version})()
 		}},
-		{domain.DataExposed, "an item of `GET /v2/clients/{client_id}/dark-web/exposures`",
+		{domain.DataExposed, "an item from `GET /v2/clients/{client_id}/dark-web/exposures`",
 			signal(domain.Signal{Type: domain.ExposureFound, Breach: d.breach})},
 		{domain.SyncDone, isRun, func() {
 			d.sync(t, h, e, func(l *dirsync.Lease) error { _, err := dirsync.Finish(t.Context(), h.DB, l); return err })
@@ -191,7 +191,7 @@ func (d demo) happenings(t *testing.T, h *v2test.Harness, e *v2test.Examples) []
 				return err
 			})
 		}},
-		{domain.ReportMade, "an item of `GET /v2/clients/{client_id}/reports`", func() {
+		{domain.ReportMade, "an item from `GET /v2/clients/{client_id}/reports`", func() {
 			made := h.Do("POST", of+"/reports", e.Key, `{"type": "executive_summary"}`).Want(http.StatusCreated)
 			finishReport(t, h, e.Client, made.Field("id").(string), domain.ReportReady)
 		}},

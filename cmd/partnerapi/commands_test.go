@@ -76,13 +76,13 @@ func TestUsage(t *testing.T) {
 		t.Errorf("--help, with version 1 %t:\n%s", older(), help)
 	}
 	says(t, must(t, "version"),
-		"partnerapi "+version+"\n", "\ncommit: ", runtime.Version(), "\nserves: v2, releases 2.0, 2.1, 2.2, 2.3, 2.4, 2.5")
+		"partnerapi "+builtVersion()+"\n", "\ncommit: ", runtime.Version(), "\nserves: v2, releases 2.0, 2.1, 2.2, 2.3, 2.4, 2.5")
 	var program struct {
 		Version, Commit string
 		BuiltWith       string `json:"built_with"`
 		Serves          []string
 	}
-	if err := json.Unmarshal([]byte(must(t, "version", "--json")), &program); err != nil || program.Version != version ||
+	if err := json.Unmarshal([]byte(must(t, "version", "--json")), &program); err != nil || program.Version != builtVersion() ||
 		program.Commit == "" || program.BuiltWith == "" || len(program.Serves) == 0 {
 		t.Errorf("the version is %+v: %v", program, err)
 	}

@@ -22,11 +22,11 @@ import (
 var completionScripts embed.FS
 
 type completionCmd struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
 func (completionCmd) Help() string {
-	return `For the current shell, run source <(partnerapi completion bash), the same with zsh (after compinit), or partnerapi completion fish | source. For every new shell, write the script to /etc/bash_completion.d/partnerapi, to _partnerapi in a folder of zsh's $fpath, or to ~/.config/fish/completions/partnerapi.fish.`
+	return `To enable completion in the current shell, run source <(partnerapi completion bash), the same command with zsh (after compinit), or partnerapi completion fish | source. To enable it in all new shells, write the script to /etc/bash_completion.d/partnerapi, to _partnerapi in a folder in zsh's $fpath, or to ~/.config/fish/completions/partnerapi.fish.`
 }
 
 // Run prints the script.
@@ -40,7 +40,7 @@ func (c completionCmd) Run(s cli.Env) error {
 }
 
 type completeCmd struct {
-	Words []string `arg:"" optional:"" help:"The words of the command line after the program's name. The last one is being typed."`
+	Words []string `arg:"" optional:"" help:"The words of the command line after the program's name. The last word is being typed."`
 }
 
 // Run prints the possible completions of the last word, one per line, each followed by a tab and a description. A

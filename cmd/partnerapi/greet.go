@@ -149,7 +149,7 @@ const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 // log writes the greeting as a line of the log.
 func (g greeting) log(ctx context.Context, log *slog.Logger) {
-	line := []any{"version", version, "release", g.release, "address", g.address}
+	line := []any{"version", builtVersion(), "release", g.release, "address", g.address}
 	switch {
 	case g.keys != nil:
 		line = append(line, "demonstration_keys", g.keys, "try", g.commands)
@@ -162,10 +162,10 @@ func (g greeting) log(ctx context.Context, log *slog.Logger) {
 // String returns the greeting for people.
 func (g greeting) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", version, g.release, g.address)
+	fmt.Fprintf(&text, "\npartnerapi %s serves v2 release %s at %s\n", builtVersion(), g.release, g.address)
 	fmt.Fprintf(&text, "  start page: %s/\n", g.address)
 	if g.keys == nil {
-		fmt.Fprintf(&text, "  documents: %s/v2/openapi.yaml; keys: the command keys create\n", g.address)
+		fmt.Fprintf(&text, "  OpenAPI document: %s/v2/openapi.yaml; to create API keys, run keys create\n", g.address)
 		if g.commands != nil {
 			text.WriteString("\nThe database is empty. To create a first client, run in another terminal:\n")
 		}

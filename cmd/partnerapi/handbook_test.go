@@ -131,7 +131,7 @@ func (i *installedService) types(script string, settings ...string) string {
 func (i *installedService) manage(line string) {
 	i.t.Helper()
 	switch strings.TrimSuffix(strings.TrimSuffix(line, " partnerapi-work"), " partnerapi") { // work runs in serve here
-	case "apt-get install ./partnerapi_1.0.0_linux_amd64.deb postgresql":
+	case "apt-get install ./partnerapi_1.1.0_linux_amd64.deb postgresql":
 		settings := i.paths.Replace(fileText(i.t, "deploy/partnerapi.env")) + "PARTNERAPI_RELEASE=latest\n"
 		for _, folder := range []string{"etc", "installed"} {
 			if err := os.Mkdir(i.at(folder), 0o700); err != nil {

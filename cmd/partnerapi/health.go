@@ -95,7 +95,7 @@ func fullDisk(d *doctor.Disk, embedded, answers bool) string {
 	case embedded && !answers:
 		served = "nothing is served; the database restarts when there is space"
 	case !answers:
-		served = "nothing is served, as the database, which is on another disk, is unavailable"
+		served = "nothing is served, because the database, which is on another disk, is unavailable"
 	case embedded:
 		served = "reads are served; writes, reports and emails may fail until there is space"
 	}
@@ -128,7 +128,7 @@ func (s *service) mountMetrics() {
 	case cli.OnLoopback(s.config.Listen):
 		s.openPath("/metrics", gin.WrapH(s.metricsHandler()))
 	default:
-		s.log.Info("metrics are off, as other machines can access the API; serve them at an address with --metrics-listen")
+		s.log.Info("metrics are off, because other machines can access the API; to serve metrics, set --metrics-listen")
 	}
 }
 

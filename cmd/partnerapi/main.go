@@ -27,9 +27,9 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
-// version and commit are set when a release is built (-ldflags -X). Without commit, the Go tool's record of the commit is
-// used.
-var version, commit = "dev", ""
+// version and commit are set when a release is built (-ldflags -X). Without version, builtVersion is used; without commit,
+// the Go tool's record of it.
+var version, commit string
 
 // extensions are the parts of the program that can be deleted with their packages.
 var extensions = []extension.Extension{
@@ -117,7 +117,7 @@ func warnOfVariables(ctx context.Context, log *slog.Logger, program *kong.Applic
 
 // environment returns the environment of the commands, with these streams.
 func environment(in io.Reader, out, errs io.Writer) cli.Env {
-	e := cli.Env{In: in, Out: out, Err: errs, Version: version}
+	e := cli.Env{In: in, Out: out, Err: errs, Version: builtVersion()}
 	for _, x := range extensions {
 		e.Tables = append(e.Tables, x.Tables)
 	}
@@ -157,32 +157,32 @@ func withHelp(args []string) []string {
 // commands are the commands of the program. The commands of version 1 come from its extension.
 type commands struct {
 	Serve     serveCmd           `cmd:"" help:"Serve the API." example:"serve --demo --release latest\nserve --no-work --release latest --database-url postgres://partnerapi@db.example.com/partnerapi --public-url https://api.example.com"`
-	Work      workCmd            `cmd:"" help:"Run only the background work, for processes that serve with --no-work." example:"work --database-url postgres://partnerapi@db.example.com/partnerapi"`
-	Doctor    doctor.Command     `cmd:"" help:"Check the configuration, database, mail server and everything else that serve needs, and say what to correct." example:"doctor\ndoctor --recount"`
+	Work      workCmd            `cmd:"" help:"Run only the background work, for serve processes with --no-work." example:"work --database-url postgres://partnerapi@db.example.com/partnerapi"`
+	Doctor    doctor.Command     `cmd:"" help:"Check everything that serve needs, such as the configuration, database and mail server, and print what to correct." example:"doctor\ndoctor --recount"`
 	Health    remote.Health      `cmd:"" help:"Check whether a running process is ready." example:"health https://api.example.com"`
-	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database tables to this version." example:"migrate --dry-run\nmigrate"`
+	Migrate   operator.Migrate   `cmd:"" help:"Migrate the database tables to this version of the program." example:"migrate --dry-run\nmigrate"`
 	Partners  operator.Partners  `cmd:"" help:"Create, list, rename, archive and restore partners."`
 	Branding  operator.Branding  `cmd:"" help:"Set, show and clear the brands of partners, clients and the service."`
 	Admins    operator.Admins    `cmd:"" help:"Add, list and remove admins of partners and clients."`
 	Keys      operator.Keys      `cmd:"" help:"Create, list and revoke API keys."`
 	Move      operator.Move      `cmd:"" help:"Move a partner to another cell."`
-	Audit     operator.Audit     `cmd:"" help:"List the changes made through the API and by commands, and who made them." example:"audit --client 'Hillside Dental' --since 36h\naudit --key command --json"`
-	Mail      operator.Mail      `cmd:"" help:"List permanently failed emails, send them again, and choose which emails clients and partners receive."`
-	Seed      operator.Seed      `cmd:"" help:"Add a large amount of generated data for performance tests." example:"seed --clients 5 --users 100"`
+	Audit     operator.Audit     `cmd:"" help:"List changes made through the API or by commands, and who made them." example:"audit --client 'Hillside Dental' --since 36h\naudit --key command --json"`
+	Mail      operator.Mail      `cmd:"" help:"List and resend permanently failed emails, and choose which emails clients and partners receive."`
+	Seed      operator.Seed      `cmd:"" help:"Add large amounts of generated data for performance tests." example:"seed --clients 5 --users 100"`
 	Breaches  operator.Breaches  `cmd:"" help:"Import the breaches that exposures refer to."`
 	Catalogue operator.Catalogue `cmd:"" help:"Copy courses, templates, breaches and frameworks to another cell."`
 	Export    operator.Export    `cmd:"" help:"Export the service's objects in the format that import reads: one JSON object per line." example:"export platform.ndjson\nexport --partner 'Northlight MSP' --signals signals.ndjson platform.ndjson"`
-	Import    operator.Import    `cmd:"" help:"Import a platform's objects: one JSON object per line." example:"import --dry-run platform.ndjson\nimport --errors refused.ndjson platform.ndjson"`
-	Ingest    operator.Ingest    `cmd:"" help:"Apply signals about what happened on the platform: one JSON object per line." example:"ingest signals.ndjson"`
+	Import    operator.Import    `cmd:"" help:"Import a platform's objects from a file with one JSON object per line." example:"import --dry-run platform.ndjson\nimport --errors refused.ndjson platform.ndjson"`
+	Ingest    operator.Ingest    `cmd:"" help:"Apply signals about activity on the platform, from a file with one JSON object per line." example:"ingest signals.ndjson"`
 	Reports   operator.Reports   `cmd:"" help:"Create reports."`
 	Templates operator.Templates `cmd:"" help:"Import phishing templates, and choose which ones a client receives."`
-	Directory operator.Directory `cmd:"" help:"Connect clients to their directories and sync them."`
+	Directory operator.Directory `cmd:"" help:"Connect clients to their directories and sync their users."`
 	Webhooks  operator.Webhooks  `cmd:"" help:"List webhooks and their deliveries, pause and resume webhooks, and follow events without a webhook."`
 	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document." example:"openapi v2 --release latest"`
-	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an agent that uses MCP over standard input and output to a service." example:"mcp --url https://api.example.com --read-only"`
+	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an MCP agent to a service over standard input and output." example:"mcp --url https://api.example.com --read-only"`
 	Version   versionCmd         `cmd:"" help:"Print the version." example:"version"`
 
-	Completion completionCmd `cmd:"" help:"Print a shell script that completes this program's commands and flags." example:"completion bash"`
+	Completion completionCmd `cmd:"" help:"Print a shell script that completes commands and flags." example:"completion bash"`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:"" help:"Print the possible continuations of a command line."`
 
 	EncryptionKey operator.EncryptionKey `cmd:"" name:"encryption-key" help:"Create and rotate the key that encrypts secrets in the database."`

@@ -30,7 +30,7 @@ func (s *service) mountMCP(address string, secret []byte) error {
 	server, err := mcp.New(mcp.Config{
 		Operations: api.Operations, Release: s.config.Release, Document: document, Prefix: "/v2", Handler: s.engine,
 		Secret: secret, ReadOnly: s.config.MCPReadOnly, Origins: origins,
-		Count: s.edge.Count, CountMessage: s.edge.CountMessage, Parse: s.edge.Parse, Envelope: s.edge.Envelope, Version: version, Log: s.log,
+		Count: s.edge.Count, CountMessage: s.edge.CountMessage, Parse: s.edge.Parse, Envelope: s.edge.Envelope, Version: builtVersion(), Log: s.log,
 		GuideNames: guideOrder(), Guide: func(name string) ([]byte, error) {
 			text, err := fs.ReadFile(docs.Guides(), name+".md")
 			return site.Text(text, address, s.config.Demo, s.clock.Now()), err

@@ -61,8 +61,8 @@ func markPlaceholders(document *openapi3.T) {
 }
 
 type openapiCmd struct {
-	Which   string     `arg:"" help:"The version of the API: v1 or v2."`
-	Release op.Release `default:"latest" env:"-" help:"The release of v2."`
+	Which   string     `arg:"" help:"API version: v1 or v2."`
+	Release op.Release `default:"latest" env:"-" help:"Release of v2."`
 	JSON    bool       `env:"-" help:"Print JSON instead of YAML (v2 only)."`
 }
 

@@ -42,7 +42,7 @@ func TestMakeReport(t *testing.T) {
 	make := func(more ...string) []string { return append([]string{"reports", "make", flag, out}, more...) }
 	refused(t, 2, make(name, "poem"), `there is no report type "poem"`, "executive_summary", "global_health_report")
 	refused(t, 2, make(name, "dark_web", "--format=doc"), "pdf")
-	refused(t, 2, make(name, "dark_web", "--start=2026-01-01"), "--start and --end require each other")
+	refused(t, 2, make(name, "dark_web", "--start=2026-01-01"), "--start and --end must be used together")
 	refused(t, 2, make(name, "dark_web", "--start=2026-01-01", "--end=today"), "--end: must be a date, such as 2026-01-31")
 	refused(t, 1, make(name, "dark_web", "--start=2026-01-02", "--end=2026-01-01"), "--start must not be after --end")
 	refused(t, 1, make(name, "dark_web", "--start=2024-01-01", "--end=2026-01-01"), "at most 366 days")

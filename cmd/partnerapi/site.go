@@ -21,7 +21,7 @@ import (
 // guides lists the guides in reading order. Those of extensions follow.
 var guides = []site.Group{
 	{Title: "Get started", Guides: []string{"start", "keys", "generate-client"}},
-	{Title: "Common tasks", Guides: []string{"onboard", "simulation", "allowlist", "risk-score", "report"}},
+	{Title: "Common tasks", Guides: []string{"onboard", "overdue", "simulation", "allowlist", "risk-score", "report"}},
 	{Title: "Best practices", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
 	{Title: "Examples", Guides: []string{"examples", "nightly-sync", "click-tickets", "monthly-reports"}},
@@ -59,12 +59,12 @@ var releaseNotes = map[op.Release]struct {
 	on    time.Time
 	about string
 }{
-	op.V2_0: {day(2026, 11, 21), "The first reads: clients with their summaries and admins."},
-	op.V2_1: {day(2026, 11, 22), "All other reads: users, risk, training, phishing results, policies, collections, exposures, reports."},
-	op.V2_2: {day(2026, 11, 22), "The writes: clients, users, training, collections, frameworks, phishing, reports, syncs."},
+	op.V2_0: {day(2026, 11, 21), "The first read operations: clients with their summaries and admins."},
+	op.V2_1: {day(2026, 11, 22), "The other read operations: users, risk, training, phishing results, policies, collections, exposures and reports."},
+	op.V2_2: {day(2026, 11, 22), "The write operations: clients, users, training, collections, frameworks, phishing, reports and syncs."},
 	op.V2_3: {day(2026, 11, 22), "Webhooks, the event feed and the MCP server."},
-	op.V2_4: {day(2026, 11, 25), "Training of a whole client, users by email address, the calling API key, and cancelled simulations."},
-	op.V2_5: {day(2026, 11, 28), "In development: version 1.1.0 of the service completes it."},
+	op.V2_4: {day(2026, 11, 25), "Client-wide training lists, user lookup by email address, the current API key, and cancellation of simulations."},
+	op.V2_5: {day(2026, 11, 28), "In development. Version 1.1.0 of the service will complete this release."},
 }
 
 // day returns the start of a day in UTC.
@@ -149,7 +149,7 @@ func pagesOf(release op.Release) (site.Config, error) {
 		return site.Config{}, err
 	}
 	config := site.Config{
-		Version: version, Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
+		Version: builtVersion(), Releases: releasesOf(release), Guides: docs.Guides(), Groups: allGuides(),
 		Operate: docs.Operate(), OperateOrder: slices.Clone(operate),
 		GuidePaths: maps.Clone(guidePaths), Words: searchWords, Documents: &site.Documents{}, // mountPages sets another
 		References: []site.Reference{{

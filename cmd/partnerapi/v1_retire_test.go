@@ -27,7 +27,7 @@ func TestRetirementUsage(t *testing.T) {
 		{"v1 announce --sunset=soon", `--sunset: "soon"`},
 		{"v1 announce --sunset=2028-01-01 --announced=2027-02-30", `--announced: "2027-02-30"`},
 		{"v1 postpone --sunset=2028-13-01", "--sunset"},
-		{"v1 phase off", "give a key and a phase"},
+		{"v1 phase off", "specify a key and a phase"},
 		{"v1 phase --all pk_a off", "--all"},
 		{"v1 phase --all --partner=Acme off", "--all"},
 		{"v1 phase pk_a away", `"away" is not a phase; use on, read_only, brownout or off`},
@@ -39,7 +39,7 @@ func TestRetirementUsage(t *testing.T) {
 		{"v1 phase --new read_only", "--new accepts only on or off"},
 		{"v1 phase --new off --until=2099-01-01", "--new accepts only on or off, without --until"},
 		{"v1 phase --new --all off", "--new"},
-		{"v1 phase --new pk_a off", "give a key and a phase"},
+		{"v1 phase --new pk_a off", "specify a key and a phase"},
 	} {
 		refused(t, 2, strings.Fields(c.line), c.says)
 	}

@@ -13,6 +13,9 @@ import (
 	"partnerapi/v2/op"
 )
 
+// next is the version that the sources become when they are tagged.
+const next = "1.1.0"
+
 type versionCmd struct {
 	JSON bool `name:"json" env:"-" help:"Print JSON."`
 }
@@ -37,7 +40,7 @@ type versionLine struct {
 // versionNow returns the versionLine of this program.
 func versionNow() versionLine {
 	v := versionLine{
-		Version: version, Commit: cmp.Or(commitID(), "unknown"),
+		Version: builtVersion(), Commit: cmp.Or(commitID(), "unknown"),
 		BuiltWith: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
 		Serves:    []string{"v2, releases " + strings.Join(op.Release(0).Values(), ", ")},
 	}
@@ -52,6 +55,23 @@ func versionText() string {
 	v := versionNow()
 	return fmt.Sprintf("partnerapi %s\ncommit: %s\nbuilt with: %s\nserves: %s\n",
 		v.Version, v.Commit, v.BuiltWith, strings.Join(v.Serves, "; "))
+}
+
+// builtVersion returns the version of this program.
+func builtVersion() string { return cmp.Or(version, versionAt(commitID())) }
+
+// versionAt returns the version of sources without a tag: a pre-release of next, with commitID's commit if it is known,
+// such as 1.1.0-dev+0123456789ab.
+func versionAt(commit string) string {
+	v := next + "-dev"
+	id, _, changed := strings.Cut(commit, ",")
+	if id != "" {
+		v += "+" + id[:min(len(id), 12)]
+	}
+	if changed {
+		v += ".changed"
+	}
+	return v
 }
 
 // commitID returns the commit that the program was built from, with a note on local changes; empty if it is unknown.

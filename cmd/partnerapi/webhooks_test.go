@@ -69,7 +69,7 @@ func TestWebhookCommands(t *testing.T) {
 	stranger := db.NewID[domain.WebhookKind]().String()
 	for _, command := range []string{"pause", "resume", "deliveries"} {
 		refused(t, 1, []string{"webhooks", command, stranger, flag}, "there is no webhook "+stranger)
-		refused(t, 2, []string{"webhooks", command, "whk_x", flag}, "<id>: not an id of this kind")
+		refused(t, 2, []string{"webhooks", command, "whk_x", flag}, "<id>: not an ID of this kind")
 	}
 	refused(t, 2, []string{"webhooks", "deliveries", stranger, "--limit=0", flag}, "--limit")
 	refused(t, 2, []string{"webhooks", "deliveries", stranger, "--status=lost", flag}, "--status")

@@ -115,7 +115,7 @@ func newBackground(
 func (w *background) run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		w.clock.watch, w.refreshDaily, w.refreshAhead, w.mailWatch.watch, w.assignWaiting, w.recordOverdue, w.settleEmails, w.cleanUpMoved, w.events.Run, w.hooks.FollowKeys, w.maintainer.Run,
+		w.clock.watch, w.refreshDaily, w.refreshAhead, w.mailWatch.watch, w.assignWaiting, w.recordOverdue, w.settleEmails, w.settleUsers, w.cleanUpMoved, w.events.Run, w.hooks.FollowKeys, w.maintainer.Run,
 	} {
 		loops.Go(func() { loop(ctx) })
 	}
@@ -131,7 +131,7 @@ func (w *background) run(ctx context.Context) error {
 type workCmd struct {
 	database.Flags
 	config.WorkFlags
-	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"Address of /healthz, /readyz and /metrics. Default: none."`
+	Listen string `env:"PARTNERAPI_WORK_LISTEN" placeholder:"ADDRESS" help:"Address at which to serve /healthz, /readyz and /metrics. Default: none."`
 }
 
 // Validate rejects invalid flags; kong calls it while parsing. A mail server requires --public-url: the command serves

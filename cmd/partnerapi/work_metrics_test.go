@@ -61,7 +61,7 @@ func TestFullDisk(t *testing.T) {
 		words             string
 	}{
 		{true, true, "reads are served; writes,"}, {true, false, "nothing is served; the database restarts"},
-		{false, true, "reads and writes are served; reports and"}, {false, false, "nothing is served, as the database,"},
+		{false, true, "reads and writes are served; reports and"}, {false, false, "nothing is served, because the database,"},
 	} {
 		if said := fullDisk(full, want.embedded, want.answers); !strings.Contains(said, "/srv/data is nearly full (99 MiB left): "+want.words) {
 			t.Errorf("says %q", said)

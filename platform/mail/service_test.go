@@ -286,7 +286,7 @@ func TestServiceMailUnwanted(t *testing.T) {
 		"archived":  {"UPDATE clients SET archived_at = now() WHERE id = $1", "the client is archived; the client is archived; the client is archived"},
 		"unwatched": {"UPDATE clients SET dark_web_monitoring = false WHERE id = $1", "sent; the client has no Dark Web Monitoring; sent"},
 		"resolved":  {"UPDATE exposures SET resolved_at = now() WHERE client_id = $1", "sent; the exposure is resolved; sent"},
-		"told":      {"UPDATE exposures SET notified_at = now() WHERE client_id = $1", "sent; the user was notified before; sent"},
+		"told":      {"UPDATE exposures SET notified_at = now() WHERE client_id = $1", "sent; the user was already notified; sent"},
 		"undone":    {"UPDATE assignments SET completed_at = NULL WHERE client_id = $1", "the course is not completed; sent; sent"},
 	} {
 		client := p.AddClient(p.tenant, name).ID

@@ -43,7 +43,7 @@ func darkWeb(r *reading) []Section {
 			Text("Unresolved and resolved exposures include all known exposures of active employees, whenever they were found."),
 			Text(breachSource)),
 		section("By severity", severityBlocks(sum, severities),
-			Text("Critical: passwords. High: sensitive personal data. Medium: basic account data. Low: spam lists.")),
+			Text("Critical: passwords and other secrets that give access. High: sensitive personal data. Medium: basic account data. Low: spam lists.")),
 		section("By month", lineChart("Exposures by month", "", months, byMonth, []string{"Found", "Resolved"},
 			func(m *domain.ExposureMonth) []float64 { return []float64{float64(m.Found), float64(m.Resolved)} }),
 			Table{

@@ -95,14 +95,14 @@ func TestBadBrands(t *testing.T) {
 		`'partner':#1,'logo':'AAAA'`:                       "logo must be a PNG or JPEG image",
 		`'partner':#1,'logo':7`:                            "logo must be a string",
 		`'partner':#1,'sender_email':'x'`:                  "sender_email must be an email address",
-		`'partner':#1,'sender_email':'a@mail.example.com'`: "sender_email needs the domains that this service may send from: name them with --mail-domains",
+		`'partner':#1,'sender_email':'a@mail.example.com'`: "sender_email requires --mail-domains, the domains that this service may send from",
 		`'partner':#1,'support_contact':'call us'`:         "support_contact must be an email address, a phone number such as +1 206 555 0100, or a URL that begins with https://",
 		`'partner':#1,'postal_line':'a\u000ab'`:            "postal_line must not contain control characters",
 		`'partner':#1,'service':true`:                      "service is unknown",
 	} {
 		w.refuse(reason, brandLine(fields))
 	}
-	if _, refused := w.importBrands(brandLine(`'partner':#1,'sender_email':'a@x.example'`)); refused != "sender_email must have one of the domains of --mail-domains: mail.example.com" {
+	if _, refused := w.importBrands(brandLine(`'partner':#1,'sender_email':'a@x.example'`)); refused != "sender_email must use one of the domains in --mail-domains: mail.example.com" {
 		t.Errorf("a foreign sender's address: got %q", refused)
 	}
 }

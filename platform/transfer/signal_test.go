@@ -150,7 +150,7 @@ func TestBadSignals(t *testing.T) {
 		{"\uFEFF" + published("x"), "must be valid JSON in UTF-8"},
 		{signalLine("x", domain.PhishingClicked, sent.Add(-time.Microsecond), "result_id", o.results[0]), "at: 2026-06-12T11:59:59.999999Z is before the email was sent, at 2026-06-12T12:00:00Z"},
 		{signalLine("x", domain.PhishingReported, sent.Add(-time.Hour), "result_id", o.results[1]), "at: 2026-06-12T11:00:00Z is before the email was sent, at 2026-06-12T12:00:00Z"},
-		{signalLine("x", domain.PhishingReported, noon, "result_id", unsent), "the email of this result was not sent yet"},
+		{signalLine("x", domain.PhishingReported, noon, "result_id", unsent), "the email of this result has not been sent yet"},
 		{signalLine("x", domain.PhishingReported, noon, "result_id", archived.results[0]), "there is no such phishing result"},
 		{signalLine("x", domain.CourseCompleted, noon, "user_id", theirs, "course_id", course(1)), "there is no such user"},
 		{signalLine("x", domain.PolicySigned, noon, "user_id", theirs, "policy_id", archived.policies[0], "version", 1), "there is no such user"},

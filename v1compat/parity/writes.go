@@ -28,7 +28,7 @@ func Writes(ctx context.Context, c Config, client string) (report *Report, made 
 			return err
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("the key has access to no client %s; give a client by its numeric ID in v1 or its ID in v2", client)
+			return fmt.Errorf("the key has access to no client %s; specify the client's numeric ID in v1 or its ID in v2", client)
 		}
 		for _, version := range []string{"v1", "v2"} {
 			t := &trial{

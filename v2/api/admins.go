@@ -10,9 +10,9 @@ type Admin struct {
 	ID          domain.AdminID   `json:"id" doc:"Opaque ID of the admin."`
 	Email       string           `json:"email" format:"email" doc:"The email address that the admin signs in with."`
 	Name        string           `json:"name" doc:"The admin's full name."`
-	Role        domain.AdminRole `json:"role" doc:"What the admin can do: owner and admin can make changes, viewer can only read."`
-	Scope       AdminScope       `json:"scope" doc:"What the admin has access to. partner: all clients; client: one client."`
-	ClientID    *domain.ClientID `json:"client_id" doc:"The client that the admin has access to. Null if scope is partner."`
+	Role        domain.AdminRole `json:"role" doc:"The admin's permissions: owners and admins can make changes, and viewers can only read."`
+	Scope       AdminScope       `json:"scope" doc:"Which clients the admin can access. partner: all clients; client: one client."`
+	ClientID    *domain.ClientID `json:"client_id" doc:"The client that the admin can access. Null if scope is partner."`
 	LastLoginAt *domain.Time     `json:"last_login_at" doc:"When the admin last signed in to the dashboard. Null if never."`
 	CreatedAt   domain.Time      `json:"created_at" doc:"When the admin was created."`
 }
@@ -28,15 +28,15 @@ var (
 	ListClientAdmins = op.DeclareList[ListClientAdminsInput, Admin](op.Meta{
 		ID: "admins.list", Method: "GET", Path: "/clients/:client_id/admins", Scope: domain.Read, Since: op.V2_0, Status: 200,
 		Summary:     "List client admins",
-		Description: "Returns the admins of this client only. `GET /v2/partner` returns the admins of the partner.",
+		Description: "Returns only this client's admins. `GET /v2/partner` returns the partner's admins.",
 		Columns:     []string{"id", "email", "name", "role", "last_login_at"},
 	})
 	InviteAdmin = op.Declare[InviteAdminInput, AdminInvite](op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,
 		Status: 202, ReachesOut: true, Summary: "Invite an admin",
-		Description: "Emails an invite to become an admin of the client, valid for 7 days; at most 20 an hour per client and 100 in " +
-			"24 hours per partner. Returns 429 above these limits, and 409 if the email address belongs to an admin of the " +
-			"client or has an open invite.", Fails: []domain.Code{domain.Conflict},
+		Description: "Emails an invite to become an admin of the client; the invite is valid for 7 days. Returns 429 if you send more " +
+			"than 20 invites an hour for a client or 100 in 24 hours for a partner, and 409 if the email address belongs to an " +
+			"admin of the client or has an open invite.", Fails: []domain.Code{domain.Conflict},
 	})
 )
 
@@ -51,7 +51,7 @@ type InviteAdminInput struct {
 	Path ClientPath
 	Body struct {
 		Email string            `json:"email" validate:"filled,max=254,email" doc:"The email address to invite."`
-		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin" doc:"The role of the new admin: admin can make changes, viewer can only read."`
+		Role  domain.InviteRole `json:"role,omitzero" validate:"omitempty,enum" default:"admin" doc:"The role of the new admin: admins can make changes, and viewers can only read."`
 	}
 }
 
@@ -60,7 +60,7 @@ type AdminInvite struct {
 	// ID is for the audit trail.
 	ID        domain.InviteID `json:"-"`
 	Email     string          `json:"email" format:"email" doc:"The invited email address."`
-	Status    InviteStatus    `json:"status" doc:"Status of the email. queued: it will be sent."`
+	Status    InviteStatus    `json:"status" doc:"Status of the email. queued: the email will be sent."`
 	ExpiresAt domain.Time     `json:"expires_at" doc:"When the invite expires, 7 days from now."`
 }
 

@@ -10,7 +10,7 @@ type Collection struct {
 	ID          domain.CollectionID `json:"id" doc:"Opaque ID of the collection."`
 	ClientID    domain.ClientID     `json:"client_id" doc:"The client that the collection belongs to."`
 	Name        string              `json:"name" doc:"The collection's name, unique within the client."`
-	Description *string             `json:"description" doc:"What the collection is for. Null if none is set."`
+	Description *string             `json:"description" doc:"What the collection is for. Null if no description is set."`
 	MemberCount int                 `json:"member_count" doc:"Number of members, including inactive users."`
 	CreatedBy   domain.Creator      `json:"created_by" doc:"Where the collection was created."`
 	CreatedAt   domain.Time         `json:"created_at" doc:"When the collection was created."`
@@ -23,7 +23,7 @@ type Member struct {
 	Name      string        `json:"name" doc:"The user's full name."`
 	Email     string        `json:"email" format:"email" doc:"The user's email address."`
 	AddedAt   domain.Time   `json:"added_at" doc:"When the user became a member."`
-	UpdatedAt domain.Time   `json:"updated_at" since:"2.5" doc:"When the user joined, or the user's record last changed. updated_since filters by this time."`
+	UpdatedAt domain.Time   `json:"updated_at" since:"2.5" doc:"When the user joined the collection or the user's record last changed, whichever is later. updated_since filters by this time."`
 }
 
 // CollectionPath is the path of an operation on one collection.
@@ -37,41 +37,41 @@ var (
 	ListCollections = op.DeclareList[ListCollectionsInput, Collection](op.Meta{
 		ID: "collections.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List collections",
-		Description: "Returns the client's collections in order of creation, each with its number of members.",
+		Description: "Returns the client's collections in order of creation, each with its member count.",
 		Columns:     []string{"id", "name", "member_count"},
 	})
 	GetCollection = op.Declare[GetCollectionInput, Collection](op.Meta{
 		ID: "collections.get", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "Get a collection",
-		Description: "Returns the collection with its number of members.",
+		Description: "Returns the collection with its member count.",
 	})
 	CreateCollection = op.Declare[CreateCollectionInput, Collection](op.Meta{
 		ID: "collections.create", Method: "POST", Path: "/clients/:client_id/collections", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary:     "Create a collection",
-		Description: "Creates an empty collection. Its name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
+		Description: "Creates an empty collection. The name must be unique within the client.", Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteCollection = op.Declare[DeleteCollectionInput, op.NoContent](op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Delete a collection",
-		Description: "Deletes the collection, but not its users. Framework and policy assignments to it stay listed, with an empty " +
+		Description: "Deletes the collection but not its users. Framework and policy assignments to the collection remain, with an empty " +
 			"audience.",
 	})
 	ListMembers = op.DeclareList[ListMembersInput, Member](op.Meta{
 		ID: "collections.members.list", Starred: true, Method: "GET", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List collection members",
-		Description: "Returns the members in the order in which they were added.",
+		Description: "Returns the members in the order they were added.",
 		Columns:     []string{"user_id", "name", "email"},
 	})
 	AddMembers = op.Declare[AddMembersInput, AddedMembers](op.Meta{
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add collection members",
-		Description: "Adds up to 500 users of the client, all of them or none; existing members are ignored. New members are assigned " +
-			"the courses of the frameworks that are assigned to the collection.",
+		Description: "Adds up to 500 of the client's users, ignoring existing members; if any user is unknown, no users are added. New members " +
+			"are assigned the courses of the frameworks that are assigned to the collection.",
 	})
 	RemoveMember = op.Declare[RemoveMemberInput, op.NoContent](op.Meta{
 		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary:     "Remove a collection member",
-		Description: "Removes the user from the collection. Courses that were assigned because of the membership stay assigned.",
+		Description: "Removes the user from the collection. Courses assigned because of the membership remain assigned.",
 	})
 )
 
@@ -104,7 +104,7 @@ type ListMembersInput struct {
 	Path  CollectionPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only members who joined, or whose record changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only members who joined or whose record changed at or after this time."`
 	}
 }
 
@@ -112,7 +112,7 @@ type ListMembersInput struct {
 type AddMembersInput struct {
 	Path CollectionPath
 	Body struct {
-		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500" doc:"Users of the client. Existing members are ignored."`
+		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500" doc:"The client's users to add. Existing members are ignored."`
 	}
 }
 

@@ -10,18 +10,18 @@ type WebhookDelivery struct {
 	ID        domain.DeliveryID     `json:"id"`
 	EventID   domain.EventID        `json:"event_id"`
 	Type      domain.EventType      `json:"type" doc:"The type of the event."`
-	Status    domain.DeliveryStatus `json:"status" doc:"Status of the delivery. failed: attempts failed for 24 hours; dropped: it was given up because of the webhook or its API key."`
+	Status    domain.DeliveryStatus `json:"status" doc:"Status of the delivery. failed: every attempt within 24 hours failed; dropped: the service stopped trying (see reason)."`
 	Reason    *string               `json:"reason" doc:"Why the delivery was dropped. Null if it was not dropped."`
 	CreatedAt domain.Time           `json:"created_at" doc:"When the event was queued for the webhook."`
-	Tries     []WebhookTry          `json:"tries" doc:"The attempts, oldest first."`
+	Tries     []WebhookTry          `json:"tries" doc:"The delivery attempts, oldest first."`
 }
 
 // WebhookTry is one request to an endpoint as v2 shows it.
 type WebhookTry struct {
 	At         domain.Time `json:"at" doc:"When the request was sent."`
-	StatusCode int         `json:"status_code" doc:"Status code of the response; 0 if there was none."`
-	DurationMS int         `json:"duration_ms" doc:"How long the endpoint took, in milliseconds."`
-	Response   string      `json:"response" doc:"The first KiB of the response, or why there was none."`
+	StatusCode int         `json:"status_code" doc:"Status code of the response; 0 if there was no response."`
+	DurationMS int         `json:"duration_ms" doc:"Response time of the endpoint, in milliseconds."`
+	Response   string      `json:"response" doc:"The first KiB of the response, or the reason that there was no response."`
 }
 
 // The operations on the deliveries to a webhook.
@@ -36,7 +36,7 @@ var (
 	Redeliver = op.Declare[RedeliverInput, WebhookDelivery](op.Meta{
 		ID: "webhooks.deliveries.redeliver", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/deliveries/:delivery_id/redeliver", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
 		Summary:     "Redeliver an event",
-		Description: "Queues the event of the delivery again, with the same ID and body and a new signature. Returns the delivery.", Fails: []domain.Code{domain.Conflict},
+		Description: "Queues the event for delivery again, with the same ID and body but a new signature. Returns the delivery.", Fails: []domain.Code{domain.Conflict},
 	})
 )
 

@@ -15,15 +15,15 @@ type SentEmail struct {
 	FromEmail   string             `json:"from_email" doc:"Email address of the sender."`
 	Subject     string             `json:"subject" doc:"Subject of the email."`
 	SendMethod  domain.SendMethod  `json:"send_method" doc:"How the email was sent."`
-	MessageType domain.MessageType `json:"message_type" doc:"What the email was for."`
+	MessageType domain.MessageType `json:"message_type" doc:"Purpose of the email."`
 }
 
 // ListEmails lists the emails that were sent to a user.
 var ListEmails = op.DeclareList[ListEmailsInput, SentEmail](op.Meta{
 	ID: "users.emails", Method: "GET", Path: "/users/:user_id/emails", Scope: domain.Read, Since: op.V2_1, Status: 200,
 	Summary: "List emails sent to a user",
-	Description: "Returns the emails that the service sent to the user, newest first: simulations, invites, " +
-		"reminders and others. Bodies are not kept.",
+	Description: "Returns the emails that the service sent to the user, such as simulations, invites and " +
+		"reminders, newest first. The service does not store email bodies.",
 	Columns: []string{"sent_at", "subject", "message_type"},
 })
 

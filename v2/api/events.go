@@ -14,11 +14,11 @@ import (
 
 // EventWith is an event with its data, as in the list of events and in the body of a delivery.
 type EventWith[Data any] struct {
-	ID        domain.EventID   `json:"id" doc:"Opaque ID of the event, identical in the list and in every delivery. Use it to skip events that you have processed."`
-	Type      domain.EventType `json:"type" doc:"What happened. It determines what data contains: see webhooks."`
+	ID        domain.EventID   `json:"id" doc:"Opaque ID of the event, identical in the list and in every delivery. Use the ID to skip events that you have already processed."`
+	Type      domain.EventType `json:"type" doc:"Type of the event. The type determines what data contains; see webhooks."`
 	CreatedAt domain.Time      `json:"created_at" doc:"When the change happened."`
 	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque ID of the client that the event is about."`
-	Data      Data             `json:"data" doc:"The object that the event is about, as the API returned it soon after the change."`
+	Data      Data             `json:"data" doc:"The object that the event is about, as the API returned it shortly after the change."`
 }
 
 // Event is an event as it was published: an EventWith[Data]. The event's type determines Data.
@@ -65,25 +65,26 @@ func (Event) Forms() (member string, forms []op.Form) { return "type", eventForm
 // eventForms declare the events, domain.EventTypes in their order, and the ping. An event of a release after 2.3 has Since.
 var eventForms = []op.Form{
 	eventForm[Client](domain.ClientCreated, "A client was created."),
-	eventForm[UserDetail](domain.UserCreated, "A user was added, by a request or a directory sync."),
-	eventForm[UserDetail](domain.UserUpdated, "A field of the user record changed: name, email address, department, job "+
+	eventForm[UserDetail](domain.UserCreated, "A user was added by an API request or a directory sync."),
+	eventForm[UserDetail](domain.UserUpdated, "A field of the user's record changed: name, email address, department, job "+
 		"title, manager, status, role, language, group or source. A new score, course or exposure does not cause this event."),
 	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
-	eventForm[PhishingResult](domain.ResultUpdated, "A person opened, clicked or reported a simulated email, opened its "+
-		"attachment or submitted credentials, or a scheduled email was cancelled. Changes that the service processes "+
-		"together are one event: read the latest status from `data`. Sent emails, failed emails and email scanner activity "+
-		"cause no event."),
+	eventForm[PhishingResult](domain.ResultUpdated, "A user opened, clicked or reported a simulated email, opened its "+
+		"attachment, or submitted credentials. Cancelling a scheduled email also causes this event. The service combines "+
+		"changes that it processes together into one event. Read the latest status from `data`. Sent emails, failed "+
+		"emails and email scanner activity do not cause this event."),
 	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,
-		"A course was not completed by its due date. The event is sent once, within ten minutes after the end of that day (UTC)."),
+		"A user did not complete a course by its due date. The service publishes the event once, within ten minutes of the "+
+			"end of the due date (UTC)."),
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
-	eventForm[Exposure](domain.DataExposed, "User data was found in a breach."),
+	eventForm[Exposure](domain.DataExposed, "A user's data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
-	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` says why and what to do."),
-	eventForm[Report](domain.ReportMade, "A report is ready to download. The event has no `download_url`: get the report to read it."),
+	eventForm[SyncRun](domain.SyncStopped, "A directory sync failed. `error` explains the cause and what to do."),
+	eventForm[Report](domain.ReportMade, "A report is ready to download. The event does not contain `download_url`. To get the URL, call `GET /v2/clients/{client_id}/reports/{report_id}`."),
 	{
-		Value: PingType, About: "A test of a webhook, sent by POST /webhooks/{webhook_id}/test. It is not in the list of events.",
+		Value: PingType, About: "A test event, sent by POST /webhooks/{webhook_id}/test. The list of events does not include test events.",
 		Type: reflect.TypeFor[PingEvent](),
 	},
 }
@@ -112,8 +113,8 @@ func EventOf(e domain.PublishedEvent) Event {
 var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
 	Summary: "List events",
-	Description: "Returns the events of the last 30 days of all clients that the key has access to, in order of " +
-		"publication; no event is ever added before a cursor that you have received. The feed has no end: stop reading " +
+	Description: "Returns the events of the last 30 days for all clients that the API key can access, in order of " +
+		"publication; no event is ever added before a cursor that you have received. The feed never ends: stop reading " +
 		"when `page.has_more` is false, keep the last `page.next_cursor`, and continue from it later.",
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
@@ -123,9 +124,9 @@ type ListEventsInput struct {
 	Query struct {
 		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
-		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events of this client."`
-		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, it ends like any other list: the last page has no next_cursor."`
-		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. The greatest created_at that you have read is a safe value for the next request. Deduplicate by id."`
+		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events for this client."`
+		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, the feed ends like any other list, and next_cursor is null on the last page."`
+		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. In the next request, you can safely use the latest created_at that you have read, if you deduplicate events by id."`
 	}
 }
 
@@ -165,5 +166,5 @@ type PolicyAcknowledgment struct {
 	PolicyID       domain.PolicyID `json:"policy_id" doc:"Opaque ID of the policy."`
 	UserID         domain.UserID   `json:"user_id" doc:"Opaque ID of the user."`
 	Version        int             `json:"version" doc:"The version that the user signed."`
-	AcknowledgedAt domain.Time     `json:"acknowledged_at" doc:"When the user signed."`
+	AcknowledgedAt domain.Time     `json:"acknowledged_at" doc:"When the user signed the policy."`
 }

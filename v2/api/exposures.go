@@ -8,15 +8,15 @@ import (
 // Exposure is an exposure as v2 shows it. Data on imported breaches is from Have I Been Pwned: the document credits it.
 type Exposure struct {
 	UserID      domain.UserID   `json:"user_id" doc:"The user whose data was found."`
-	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Breach data comes from Have I Been Pwned (https://haveibeenpwned.com) under the license CC BY 4.0: credit it if you show the data."`
+	BreachName  string          `json:"breach_name" doc:"Stable name of the breach. Breach data comes from Have I Been Pwned (https://haveibeenpwned.com) under the CC BY 4.0 license; credit the source if you show the data."`
 	Title       string          `json:"title" doc:"Title of the breach."`
 	Domain      *string         `json:"domain" doc:"Domain of the breached service. Null if there is none."`
-	BreachOn    *domain.Date    `json:"breach_on" doc:"Day of the breach. Null if it is not known."`
-	Severity    domain.Severity `json:"severity" doc:"Severity of the exposure. critical: passwords; high: sensitive personal data; medium: basic account data; low: spam lists."`
+	BreachOn    *domain.Date    `json:"breach_on" doc:"Date of the breach. Null if not known."`
+	Severity    domain.Severity `json:"severity" doc:"Severity of the exposure. critical: passwords and other secrets that give access; high: sensitive personal data; medium: basic account data; low: spam lists."`
 	DataClasses []string        `json:"data_classes" doc:"Kinds of data that were exposed."`
 	FirstSeenAt domain.Time     `json:"first_seen_at" doc:"When the exposure was found."`
-	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was notified. Null if not yet."`
-	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null if not yet."`
+	NotifiedAt  *domain.Time    `json:"notified_at" doc:"When the user was notified. Null if not notified yet."`
+	ResolvedAt  *domain.Time    `json:"resolved_at" doc:"When the exposure was resolved. Null if not resolved yet."`
 	UpdatedAt   domain.Time     `json:"updated_at" since:"2.5" doc:"When the exposure last changed. updated_since filters by this time."`
 }
 
@@ -45,9 +45,9 @@ func (d DarkWeb) BudgetClient() domain.ClientID { return d.Client }
 
 // DarkWebSummary sums up the exposures of a client's active users.
 type DarkWebSummary struct {
-	UnresolvedExposures int               `json:"unresolved_exposures" doc:"Number of exposures that are not resolved."`
-	ResolvedExposures   int               `json:"resolved_exposures" doc:"Number of exposures that are resolved."`
-	AffectedUsers       int               `json:"affected_users" doc:"Number of users with an unresolved exposure."`
+	UnresolvedExposures int               `json:"unresolved_exposures" doc:"Number of unresolved exposures."`
+	ResolvedExposures   int               `json:"resolved_exposures" doc:"Number of resolved exposures."`
+	AffectedUsers       int               `json:"affected_users" doc:"Number of users with at least one unresolved exposure."`
 	BySeverity          domain.BySeverity `json:"by_severity" doc:"Number of unresolved exposures by severity."`
 	LastFoundAt         *domain.Time      `json:"last_found_at" doc:"When an exposure was last found. Null if never."`
 }
@@ -58,13 +58,13 @@ var (
 		ID: "clients.dark_web", Tag: "dark_web", Method: "GET", Path: "/clients/:client_id/dark-web",
 		Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary:     "Get a client's dark web summary",
-		Description: "Returns the number of exposures of the client's users by status and severity, and how many users they affect.",
+		Description: "Returns the exposure counts of the client's users by status and severity, and the number of affected users.",
 	})
 	ListExposures = op.DeclareList[ListExposuresInput, Exposure](op.Meta{
 		ID: "dark_web.exposures.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/exposures",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List exposures",
-		Description: "Returns every exposure of the client's users, including inactive users, in the order in which they were first " +
+		Description: "Returns all exposures of the client's active and inactive users, in the order in which they were first " +
 			"seen. Returns 403 if Dark Web Monitoring is not enabled for the client.",
 		Columns: []string{"user_id", "breach_name", "severity", "first_seen_at", "resolved_at"},
 	})
@@ -72,17 +72,17 @@ var (
 		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List exposure counts by user",
-		Description: "Returns every active user with exposure counts, including users without exposures; returns 403 if Dark Web " +
-			"Monitoring is not enabled for the client. `since` and `until` limit when the exposures were first seen; the " +
-			"counts show which of these are resolved now.",
+		Description: "Returns every active user, even without exposures, with the number of currently resolved and unresolved exposures. " +
+			"`since` and `until` limit the counts to exposures first seen between these times; if Dark Web Monitoring is not enabled " +
+			"for the client, the operation returns 403.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	})
 	ResolveExposure = op.Declare[ResolveExposureInput, Exposure](op.Meta{
 		ID: "exposures.resolve", Tag: "dark_web", Method: "POST", Path: "/users/:user_id/exposures/:breach_name/resolve",
 		Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Resolve an exposure",
-		Description: "Marks the exposure as resolved, which removes its weight from the user's risk score. Resolving it again " +
-			"changes nothing.",
+		Description: "Marks the exposure as resolved, which removes its weight from the user's risk score. Resolving an exposure " +
+			"again changes nothing.",
 	})
 )
 

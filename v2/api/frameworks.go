@@ -16,28 +16,28 @@ type Framework struct {
 
 // FrameworkMeasure is a measure of a framework.
 type FrameworkMeasure struct {
-	Key    domain.Measure `json:"key" doc:"Key of the measure: T for training, P for phishing, A for policies, R for reports."`
+	Key    domain.Measure `json:"key" doc:"Key of the measure, which begins with T for training, P for phishing, A for policies or R for reports."`
 	Name   string         `json:"name" doc:"What is measured."`
 	Module domain.Module  `json:"module" doc:"The module that must be enabled for the measure to be evaluated."`
-	Target float64        `json:"target" doc:"The target: a percentage or, for R1, a number of reports. P2 must not exceed it; the others must reach it."`
+	Target float64        `json:"target" doc:"The target: a percentage or, for R1, a number of reports. P2 must not exceed the target; all other measures must reach it."`
 }
 
 // FrameworkCourse is a course that a framework requires.
 type FrameworkCourse struct {
 	CourseID domain.CourseID `json:"course_id" doc:"Opaque ID of the course."`
 	Title    string          `json:"title" doc:"The course's title."`
-	Role     *domain.Role    `json:"role" doc:"The risk role whose users must complete the course. Null for the whole audience."`
+	Role     *domain.Role    `json:"role" doc:"The risk role whose users must complete the course. Null if the whole audience must complete the course."`
 }
 
 // FrameworkAssignment is the assignment of a framework to users of a client, as v2 shows it.
 type FrameworkAssignment struct {
 	ID         domain.FrameworkAssignmentID `json:"id" doc:"Opaque ID of the assignment."`
-	Framework  FrameworkRef                 `json:"framework" doc:"The framework that is assigned."`
+	Framework  FrameworkRef                 `json:"framework" doc:"The assigned framework."`
 	Audience   FrameworkAudience            `json:"audience" doc:"The audience that the framework is assigned to."`
-	Modules    FrameworkModules             `json:"modules" doc:"The modules of the framework that are enabled."`
-	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"Which requirements of the framework are met. At most 5 minutes old."`
+	Modules    FrameworkModules             `json:"modules" doc:"The framework's modules, and whether each is enabled."`
+	Evaluation FrameworkEvaluation          `json:"evaluation" doc:"Evaluation of the framework's requirements, at most 5 minutes old."`
 	CreatedAt  domain.Time                  `json:"created_at" doc:"When the framework was assigned."`
-	UpdatedAt  domain.Time                  `json:"updated_at" since:"2.5" doc:"When the assignment was created or last changed; a new evaluated_at alone does not count. updated_since filters by this time."`
+	UpdatedAt  domain.Time                  `json:"updated_at" since:"2.5" doc:"When the assignment was created or last changed; a new evaluated_at alone does not count as a change. updated_since filters by this time."`
 }
 
 // FrameworkRef names a framework.
@@ -49,9 +49,9 @@ type FrameworkRef struct {
 
 // FrameworkAudience is the audience of a framework assignment.
 type FrameworkAudience struct {
-	Type domain.FrameworkAudienceType `json:"type" doc:"The users in the audience: all users of the client, those of a group, or those of a collection."`
+	Type domain.FrameworkAudienceType `json:"type" doc:"The users in the audience: all users of the client, or the users of a group or collection."`
 	ID   *string                      `json:"id" doc:"Opaque ID of the group or collection. Null for all users."`
-	Name *string                      `json:"name" doc:"Name of the group or collection. Null for all users, and for a deleted collection, whose audience is empty."`
+	Name *string                      `json:"name" doc:"Name of the group or collection. Null for all users or a deleted collection. The audience of a deleted collection is empty."`
 }
 
 // FrameworkModules says which modules of a framework are on.
@@ -64,9 +64,9 @@ type FrameworkModules struct {
 
 // FrameworkEvaluation says which requirements of a framework are met.
 type FrameworkEvaluation struct {
-	Met          int                    `json:"met" doc:"Number of requirements that are met."`
+	Met          int                    `json:"met" doc:"Number of requirements met."`
 	Total        int                    `json:"total" doc:"Number of requirements."`
-	Percentage   int                    `json:"percentage" doc:"Percentage of requirements that are met, rounded; 0 if there are no requirements."`
+	Percentage   int                    `json:"percentage" doc:"Percentage of requirements met, rounded; 0 if there are no requirements."`
 	Requirements []FrameworkRequirement `json:"requirements" doc:"The requirements with their measured values."`
 	EvaluatedAt  domain.Time            `json:"evaluated_at" doc:"When the requirements were evaluated."`
 }
@@ -78,7 +78,7 @@ type FrameworkRequirement struct {
 	Met    bool           `json:"met" doc:"Whether the target is reached or, for P2, not exceeded."`
 	Value  *float64       `json:"value" doc:"The measured value, in the unit of the target. Null if there is nothing to measure."`
 	Target *float64       `json:"target" doc:"The target: a percentage or, for R1, a number of reports. Null if there is none."`
-	Detail string         `json:"detail" doc:"The numerator and the denominator, in words."`
+	Detail string         `json:"detail" doc:"The numerator and denominator of the value, in words."`
 }
 
 // The operations on frameworks and their assignments.
@@ -99,20 +99,20 @@ var (
 	GetFramework = op.Declare[GetFrameworkInput, FrameworkAssignment](op.Meta{
 		ID: "frameworks.get", Starred: true, Method: "GET", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "Get a framework assignment",
-		Description: "Returns the assignment, with its audience and evaluation. The evaluation can be up to 5 minutes old.",
+		Description: "Returns the assignment with its audience and evaluation. The evaluation can be up to 5 minutes old.",
 	})
 	AssignFramework = op.Declare[AssignFrameworkInput, FrameworkAssigned](op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework",
-		Description: "Assigns the framework to an audience, and its required courses, due in 30 days, to the users in that audience, including " +
-			"those who join later. With `dry_run`, the response previews the courses and nothing changes; assigning a " +
-			"framework again to the same audience returns 409.", Fails: []domain.Code{domain.Conflict},
+		Description: "Assigns a framework to an audience; all current and future users in the audience receive its required courses, due " +
+			"in 30 days. With `dry_run`, the operation previews the courses without changing anything; if the framework is " +
+			"already assigned to the audience, the operation returns 409.", Fails: []domain.Code{domain.Conflict},
 	})
 	RemoveFramework = op.Declare[RemoveFrameworkInput, op.NoContent](op.Meta{
 		ID: "frameworks.remove", Method: "DELETE", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Remove a framework assignment",
-		Description: "Ends the assignment and withdraws its courses from users who have not started them, unless something else " +
-			"requires them. Completed courses stay on the users' records.",
+		Description: "Removes the assignment and withdraws its courses from users who have not started them, unless the courses are also " +
+			"assigned for another reason. Completed courses remain on the users' records.",
 	})
 )
 
@@ -133,7 +133,7 @@ type ListClientFrameworksInput struct {
 // FrameworkPath names an assignment of a client.
 type FrameworkPath struct {
 	ClientPath
-	AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque ID of the assignment, from the client's list of frameworks."`
+	AssignmentID domain.FrameworkAssignmentID `path:"assignment_id" doc:"Opaque ID of the assignment, from the client's list of framework assignments."`
 }
 
 // GetFrameworkInput asks for one framework assignment of a client.
@@ -144,7 +144,7 @@ type AssignFrameworkInput struct {
 	Path ClientPath
 	Body struct {
 		FrameworkID FrameworkID                    `json:"framework_id" validate:"required,enum" doc:"Key of a framework in the catalog."`
-		Audience    domain.Optional[Audience]      `json:"audience,omitzero" doc:"The users to assign the framework to. If omitted, all users of the client. Listed users become a new collection, which is then the audience."`
+		Audience    domain.Optional[Audience]      `json:"audience,omitzero" doc:"The users to assign the framework to. Default: all users of the client. If you list users, the service creates a collection of these users as the audience."`
 		Modules     domain.Optional[AssignModules] `json:"modules,omitzero" doc:"The modules to enable."`
 		DryRun      bool                           `json:"dry_run,omitzero" default:"false" doc:"Whether to preview the result without changing anything."`
 	}
@@ -172,16 +172,16 @@ type AssignModules struct {
 
 // FrameworkAssigned is the response to AssignFramework.
 type FrameworkAssigned struct {
-	DryRun            bool                `json:"dry_run" doc:"Whether this is a preview and nothing was changed."`
-	Assignment        FrameworkAssignment `json:"assignment" doc:"The new assignment. In a dry run, it does not exist."`
-	CoursesToSchedule []CourseToSchedule  `json:"courses_to_schedule" doc:"The courses to assign, each with its number of users. Courses for no user are omitted. For an audience of more than 10,000 users, courses are assigned shortly after the response."`
+	DryRun            bool                `json:"dry_run" doc:"Whether this response is only a preview. If true, nothing was changed."`
+	Assignment        FrameworkAssignment `json:"assignment" doc:"The new assignment, which a dry run does not create."`
+	CoursesToSchedule []CourseToSchedule  `json:"courses_to_schedule" doc:"The courses to assign, with the number of users for each course. Courses that no user needs are omitted. For an audience of more than 10,000 users, courses are assigned shortly after the response."`
 }
 
 // CourseToSchedule says to how many users a course is assigned.
 type CourseToSchedule struct {
 	CourseID  domain.CourseID `json:"course_id" doc:"Opaque ID of the course."`
 	Title     string          `json:"title" doc:"The course's title."`
-	UserCount int             `json:"user_count" doc:"Number of active users in the audience who neither have the course open nor completed it within its renewal window."`
+	UserCount int             `json:"user_count" doc:"Number of active users in the audience who do not have the course open and have not completed it within its renewal window."`
 }
 
 // RemoveFrameworkInput asks to remove a framework assignment.

@@ -9,8 +9,8 @@ import (
 var GetKey = op.Declare[GetKeyInput, Key](op.Meta{
 	ID: "key.get", Starred: true, Method: "GET", Path: "/key", Scope: domain.AnyScope, Since: op.V2_4, Status: 200,
 	Summary: "Get the current API key",
-	Description: "Returns the API key of the request, without its secret: scopes, access, networks and expiry, and the release of " +
-		"the API. It accepts any valid key, so use it to test a connection.",
+	Description: "Returns the calling API key's scopes, access, networks and expiry, but not its secret, and the API release that " +
+		"the service runs. Any valid key can call this operation, so you can use it to test a connection.",
 })
 
 // GetKeyInput asks for the calling key.
@@ -18,12 +18,12 @@ type GetKeyInput struct{}
 
 // Key is an API key as its owner sees it.
 type Key struct {
-	Prefix     string            `json:"prefix" doc:"The first characters of the key, which identify it in logs and to the operator."`
+	Prefix     string            `json:"prefix" doc:"The first characters of the key, which identify the key in logs and to the operator."`
 	Name       string            `json:"name" doc:"The key's name."`
 	Partner    string            `json:"partner" doc:"The name of the partner that the key belongs to."`
-	Scopes     []domain.Scope    `json:"scopes" doc:"What the key can do."`
+	Scopes     []domain.Scope    `json:"scopes" doc:"The key's permissions."`
 	AllClients bool              `json:"all_clients" doc:"Whether the key has access to all clients of the partner, including future ones."`
-	ClientIDs  []domain.ClientID `json:"client_ids" doc:"The clients that the key has access to; empty if it has access to all."`
+	ClientIDs  []domain.ClientID `json:"client_ids" doc:"The clients that the key can access; empty if the key can access all clients."`
 	Networks   []string          `json:"networks" doc:"The networks from which the key can be used, in CIDR notation; empty if there is no restriction."`
 	CreatedAt  domain.Time       `json:"created_at" doc:"When the key was created."`
 	ExpiresAt  *domain.Time      `json:"expires_at" doc:"When the key expires. Null if never."`

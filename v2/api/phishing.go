@@ -10,19 +10,19 @@ type PhishingResult struct {
 	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque ID of the simulated email to this user."`
 	UserID                 domain.UserID           `json:"user_id" doc:"The recipient."`
 	TemplateID             domain.TemplateID       `json:"template_id" doc:"The template of the email."`
-	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. It only moves forward. failed: the email will never be sent."`
+	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. The status only moves forward. failed: the email will never be sent."`
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the email."`
-	Automated              bool                    `json:"automated" doc:"Whether an email scanner also opened or clicked the email. This changes no status, time, rate or score."`
-	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or was too fast (fast). Null if no scanner was recognized."`
-	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled it. Null unless status is failed."`
+	Automated              bool                    `json:"automated" doc:"Whether an email scanner opened or clicked the email. Scanner activity does not affect statuses, times, rates or scores."`
+	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or reacted too fast (fast). Null if no scanner was recognized."`
+	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled the email. Null unless status is failed."`
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service stopped trying to send the email. Null unless status is failed."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the email is scheduled to be sent."`
-	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not yet."`
-	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not yet."`
-	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null if not yet."`
-	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the email. Null if not yet."`
-	CredentialsSubmittedAt *domain.Time            `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null if not yet."`
-	AttachmentOpenedAt     *domain.Time            `json:"attachment_opened_at" doc:"When the user opened the attachment. Null if not yet."`
+	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not sent yet."`
+	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not opened yet."`
+	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null if not clicked yet."`
+	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the email. Null if not reported yet."`
+	CredentialsSubmittedAt *domain.Time            `json:"credentials_submitted_at" doc:"When the user submitted credentials, which are never stored. Null if none were submitted."`
+	AttachmentOpenedAt     *domain.Time            `json:"attachment_opened_at" doc:"When the user opened the attachment. Null if not opened yet."`
 	UpdatedAt              domain.Time             `json:"updated_at" doc:"When the result last changed."`
 }
 
@@ -32,7 +32,7 @@ type PhishingSummary struct {
 	Days90         PhishingCounts `json:"90d" doc:"Emails sent in the last 90 days, including today (UTC)."`
 	Days365        PhishingCounts `json:"365d" doc:"Emails sent in the last 365 days, including today (UTC)."`
 	Total          PhishingCounts `json:"total" doc:"All emails ever sent."`
-	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more emails of the last 365 days."`
+	RepeatClickers int            `json:"repeat_clickers" doc:"Number of users who fell for two or more emails sent in the last 365 days."`
 
 	// Client is the client whose budget the call counts against.
 	Client domain.ClientID `json:"-"`
@@ -44,13 +44,13 @@ func (s PhishingSummary) BudgetClient() domain.ClientID { return s.Client }
 // PhishingCounts counts simulated emails by outcome, with the click and report rates.
 type PhishingCounts struct {
 	Sent                 int     `json:"sent" doc:"Number of emails sent."`
-	Opened               int     `json:"opened" doc:"Number of emails opened, including all that users fell for."`
-	Clicked              int     `json:"clicked" doc:"Number of emails that users fell for: they clicked the link, opened the attachment or submitted credentials."`
+	Opened               int     `json:"opened" doc:"Number of emails opened, including all emails that users fell for."`
+	Clicked              int     `json:"clicked" doc:"Number of emails that users fell for by clicking the link, opening the attachment or submitting credentials."`
 	Reported             int     `json:"reported" doc:"Number of emails reported."`
 	CredentialsSubmitted int     `json:"credentials_submitted" doc:"Number of emails that led to submitted credentials."`
 	AttachmentsOpened    int     `json:"attachments_opened" doc:"Number of emails whose attachment was opened."`
-	ClickRate            float64 `json:"click_rate" doc:"Percentage of sent emails that were clicked, 0 to 100."`
-	ReportRate           float64 `json:"report_rate" doc:"Percentage of sent emails that were reported, 0 to 100."`
+	ClickRate            float64 `json:"click_rate" doc:"Percentage of sent emails that were clicked, from 0 to 100."`
+	ReportRate           float64 `json:"report_rate" doc:"Percentage of sent emails that were reported, from 0 to 100."`
 }
 
 // PhishingTemplate is a simulated email of the catalog, as v2 shows it.
@@ -60,7 +60,7 @@ type PhishingTemplate struct {
 	Language  domain.Language   `json:"language" doc:"Language of the email."`
 	Category  string            `json:"category" doc:"Category of the email. Clients enable templates by category."`
 	Subject   string            `json:"subject" doc:"Subject of the email."`
-	FromEmail string            `json:"from_email" doc:"Email address that the email claims to come from."`
+	FromEmail string            `json:"from_email" doc:"Email address that the email appears to come from."`
 	CreatedAt domain.Time       `json:"created_at" doc:"When the template was added."`
 	UpdatedAt domain.Time       `json:"updated_at" since:"2.5" doc:"When the template was added or last changed. updated_since filters by this time."`
 }
@@ -70,20 +70,20 @@ var (
 	ListPhishingResults = op.DeclareList[ListPhishingResultsInput, PhishingResult](op.Meta{
 		ID: "phishing.results.list", Method: "GET", Path: "/clients/:client_id/phishing/results", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List phishing results",
-		Description: "Returns the simulated emails to the client's users and the outcome of each, in order of creation. With `since` " +
-			"or `until`, the list is in order of sending; otherwise, with `updated_since`, in order of the last change.",
+		Description: "Returns the client's simulated emails and their outcomes, in order of creation. With `since` or `until`, the list is " +
+			"sorted by sending time; with only `updated_since`, it is sorted by the time of the last change.",
 		Columns: []string{"result_id", "user_id", "template_id", "status", "reported", "sent_at", "clicked_at"},
 	})
 	GetPhishingSummary = op.Declare[GetPhishingSummaryInput, PhishingSummary](op.Meta{
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary: "Get a client's phishing summary",
-		Description: "Returns the number of simulated emails by outcome, with click and report rates, for the last 30, 90 and 365 " +
-			"days (UTC) by sending date and in total. The activity of email scanners is not counted.",
+		Description: "Returns the number of simulated emails by outcome, with click and report rates, for emails sent in the last 30, " +
+			"90 and 365 days (UTC) and in total. Email scanner activity is not counted.",
 	})
 	ListPhishingTemplates = op.DeclareList[ListPhishingTemplatesInput, PhishingTemplate](op.Meta{
 		ID: "phishing.templates.list", Starred: true, Method: "GET", Path: "/phishing/templates", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List phishing templates",
-		Description: "Returns the templates to use as `template_id`, in order of creation. All clients share them.",
+		Description: "Returns the catalog of templates in order of creation, with the IDs to use as `template_id`. All clients share the catalog.",
 		Columns:     []string{"id", "name", "language", "category", "subject"},
 	})
 )
@@ -94,11 +94,11 @@ type ListPhishingResultsInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results of this user."`
-		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only this result."`
+		UserID       string          `query:"user_id" validate:"max=500" doc:"Only results for this user."`
+		ResultID     string          `query:"result_id" validate:"max=500" doc:"Only the result with this ID."`
 		Status       *ResultStatuses `query:"status" doc:"Only results that currently have one of these statuses, comma-separated."`
-		Since        *domain.Time    `query:"since" doc:"Only emails sent at or after this time. The list is then in order of sending."`
-		Until        *domain.Time    `query:"until" doc:"Only emails sent before this time. The list is then in order of sending."`
+		Since        *domain.Time    `query:"since" doc:"Only emails sent at or after this time. The list is then sorted by sending time."`
+		Until        *domain.Time    `query:"until" doc:"Only emails sent before this time. The list is then sorted by sending time."`
 		UpdatedSince *domain.Time    `query:"updated_since" doc:"Only results that changed at or after this time."`
 	}
 }
@@ -125,9 +125,9 @@ type PhishingSent struct {
 // PhishingSend is a simulated email that will be sent.
 type PhishingSend struct {
 	UserID     domain.UserID     `json:"user_id" doc:"The recipient."`
-	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque ID of the result, to follow in the client's phishing results. Null in a dry run."`
+	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque ID of the email's result in the client's phishing results. Null in a dry run."`
 	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the email."`
-	SendAt     domain.Time       `json:"send_at" doc:"When the email is sent."`
+	SendAt     domain.Time       `json:"send_at" doc:"When the email will be sent."`
 }
 
 // The operations on sends.
@@ -135,23 +135,23 @@ var (
 	SendPhishing = op.Declare[SendPhishingInput, PhishingSent](op.Meta{
 		ID: "phishing.send", Method: "POST", Path: "/clients/:client_id/phishing/sends", Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Send phishing simulations",
-		Description: "Schedules one simulated email to each of up to 100 active users; if one of them is inactive or unknown, it returns " +
-			"400 and schedules none. Follow each email by its `result_id` in the client's phishing results.",
+		Description: "Schedules one simulated email to each of up to 100 active users; if any user is inactive or unknown, the operation returns " +
+			"400 and schedules none. To track an email, find its `result_id` in the client's phishing results.",
 	})
 	CancelSend = op.Declare[CancelSendInput, op.NoContent](op.Meta{
 		ID: "phishing.sends.cancel", Tag: "phishing", Starred: true, Method: "DELETE", Path: "/clients/:client_id/phishing/sends/:result_id",
 		Scope: domain.Write, Since: op.V2_4, Status: 204,
 		Summary: "Cancel a scheduled simulation",
-		Description: "Cancels an email that has not yet been sent to the mail server: its result becomes `failed` with the failure " +
-			"`cancelled`. Cancelling it again changes nothing; an email that was sent, is being sent or failed returns 409.",
+		Description: "Cancels an email that has not yet been sent to the mail server, and marks its result as `failed` with the failure " +
+			"`cancelled`. Cancelling the email again changes nothing; if the email was sent, is being sent or has failed, the operation returns 409.",
 		Fails: []domain.Code{domain.Conflict},
 	})
 	CancelSends = op.Declare[CancelSendsInput, SendsCancelled](op.Meta{
 		ID: "phishing.sends.cancel_many", Tag: "phishing", Starred: true, Method: "POST", Path: "/clients/:client_id/phishing/sends/cancel",
 		Scope: domain.Write, Since: op.V2_4, Status: 200,
 		Summary: "Cancel scheduled simulations",
-		Description: "Cancels the listed emails that have not yet been sent to the mail server, and returns those that it could not cancel. " +
-			"If an ID is not a simulated email of the client, none is cancelled.",
+		Description: "Cancels the listed emails that have not yet been sent to the mail server, and returns the emails that it could not cancel. " +
+			"If any ID does not identify one of the client's simulated emails, no emails are cancelled.",
 	})
 )
 
@@ -160,16 +160,16 @@ type SendPhishingInput struct {
 	Path ClientPath
 	Body struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
-		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives one that they have not seen, in their language and from the client's enabled categories."`
-		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, they are sent immediately."`
-		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, and schedule nothing."`
+		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template in their language from the client's enabled categories: one that they have not received yet or, if there is none, the one sent to them longest ago."`
+		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, the emails are sent immediately."`
+		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails instead of scheduling them. In a preview, result_id is null."`
 	}
 }
 
 // SendPath is the part of a path that contains the ID of a client's simulated email.
 type SendPath struct {
 	ClientPath
-	ResultID domain.ResultID `path:"result_id" doc:"Opaque ID of the simulated email, from the response that scheduled it or the client's phishing results."`
+	ResultID domain.ResultID `path:"result_id" doc:"Opaque ID of the simulated email, from the response that scheduled the email or from the client's phishing results."`
 }
 
 // CancelSendInput asks to cancel a simulated email.
@@ -185,8 +185,8 @@ type CancelSendsInput struct {
 
 // SendsCancelled is the response to CancelSends.
 type SendsCancelled struct {
-	CancelledCount int               `json:"cancelled_count" doc:"Number of emails that are cancelled, including those that were cancelled before."`
-	NotCancelled   []UncancelledSend `json:"not_cancelled" doc:"The emails that are not cancelled, in the order of the request."`
+	CancelledCount int               `json:"cancelled_count" doc:"Number of cancelled emails, including emails that were already cancelled."`
+	NotCancelled   []UncancelledSend `json:"not_cancelled" doc:"The emails that could not be cancelled, in the order of the request."`
 }
 
 // UncancelledSend is a simulated email that could not be cancelled.

@@ -10,15 +10,15 @@ type Policy struct {
 	ID                     domain.PolicyID  `json:"id" doc:"Opaque ID of the policy."`
 	ClientID               domain.ClientID  `json:"client_id" doc:"The client that the policy belongs to."`
 	Title                  string           `json:"title" doc:"The policy's title."`
-	Description            *string          `json:"description" doc:"What the policy is about. Null if none is set."`
+	Description            *string          `json:"description" doc:"What the policy is about. Null if no description is set."`
 	Version                int              `json:"version" doc:"The current version. Signatures of earlier versions do not count."`
-	ScopeType              domain.ScopeType `json:"scope_type" doc:"The users in the audience: all users of the client (tenant), those of a group (user_container) or those of a collection."`
-	ScopeID                domain.AnyRef    `json:"scope_id" doc:"Opaque ID of the client, group or collection. It stays if the group or collection is deleted: the audience is then empty."`
-	RequiresAcknowledgment bool             `json:"requires_acknowledgment" doc:"Whether the audience must sign."`
+	ScopeType              domain.ScopeType `json:"scope_type" doc:"The users in the audience: all users of the client (tenant), or the users of a group (user_container) or collection."`
+	ScopeID                domain.AnyRef    `json:"scope_id" doc:"Opaque ID of the client, group or collection. If the group or collection is deleted, the ID remains and the audience is empty."`
+	RequiresAcknowledgment bool             `json:"requires_acknowledgment" doc:"Whether users in the audience must sign the policy."`
 	RenewalPeriodDays      int              `json:"renewal_period_days" doc:"Number of days for which a signature is valid."`
 	AudienceUserCount      *int             `json:"audience_user_count" doc:"Number of active users in the audience. Null if requires_acknowledgment is false."`
-	AcknowledgedCount      *int             `json:"acknowledged_count" doc:"Number of users in the audience who signed the current version within the renewal period. Null if requires_acknowledgment is false."`
-	AcknowledgedPercentage *float64         `json:"acknowledged_percentage" doc:"Percentage of the audience that signed, 0 to 100; 0 if the audience is empty. Null if requires_acknowledgment is false."`
+	AcknowledgedCount      *int             `json:"acknowledged_count" doc:"Number of users in the audience who have signed the current version within the renewal period. Null if requires_acknowledgment is false."`
+	AcknowledgedPercentage *float64         `json:"acknowledged_percentage" doc:"Percentage of the audience that has signed, from 0 to 100; 0 if the audience is empty. Null if requires_acknowledgment is false."`
 	CreatedAt              domain.Time      `json:"created_at" doc:"When the policy was created."`
 	UpdatedAt              domain.Time      `json:"updated_at" doc:"When the policy or its signatures last changed."`
 }
@@ -28,9 +28,9 @@ type PolicyUser struct {
 	UserID         domain.UserID `json:"user_id" doc:"Opaque ID of the user."`
 	Email          string        `json:"email" format:"email" doc:"The user's email address."`
 	Name           string        `json:"name" doc:"The user's full name."`
-	Acknowledged   bool          `json:"acknowledged" doc:"Whether the user signed the current version within the renewal period."`
-	AcknowledgedAt *domain.Time  `json:"acknowledged_at" doc:"When the user signed. Null if acknowledged is false."`
-	UpdatedAt      domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or signature last changed, including when a signature expired. updated_since filters by this time."`
+	Acknowledged   bool          `json:"acknowledged" doc:"Whether the user has signed the current version within the renewal period."`
+	AcknowledgedAt *domain.Time  `json:"acknowledged_at" doc:"When the user signed the policy. Null if acknowledged is false."`
+	UpdatedAt      domain.Time   `json:"updated_at" since:"2.5" doc:"When the user's record or signature last changed, including when the signature expired or a new policy version was published. updated_since filters by this time."`
 }
 
 // PolicyPath is the path of an operation on one policy.
@@ -52,7 +52,7 @@ var (
 		ID: "policies.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List a policy's users",
-		Description: "Returns the active users in the policy's audience in order of creation, and whether each has signed the current " +
+		Description: "Returns the active users in the policy's audience in order of creation, and whether each user has signed the current " +
 			"version within the renewal period.",
 		Columns: []string{"user_id", "email", "name", "acknowledged_at"},
 	})
@@ -79,8 +79,8 @@ type ListPolicyUsersInput struct {
 	Path  PolicyPath
 	Query struct {
 		op.Paging
-		Status       domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Only users who have signed, or only users who have not."`
-		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only users whose record or signature changed at or after this time. An expired signature counts as a change."`
+		Status       domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Whether to return all users, only users who have signed or only users who have not."`
+		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only users whose record or signature changed at or after this time. An expired signature counts as a change. A new policy version counts as a change for the whole audience."`
 	}
 }
 

@@ -13,18 +13,18 @@ type ReportedEmail struct {
 	ReportedAt     domain.Time            `json:"reported_at" doc:"When the user reported the email."`
 	Subject        string                 `json:"subject" doc:"Subject of the email. Can be empty."`
 	Sender         string                 `json:"sender" doc:"Sender as stated in the email, usually an email address."`
-	Classification domain.EmailClass      `json:"classification" doc:"Result of the triage; pending until then. Draft: it depends on the mailbox integration."`
+	Classification domain.EmailClass      `json:"classification" doc:"Triage result; pending until the email is triaged. Draft: this field depends on the mailbox integration."`
 	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the email was classified. Null while classification is pending."`
-	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the email. Null if not known. Draft."`
-	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service learned that the email was reported or last classified. updated_since filters by this time."`
+	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the email. Null if not known. This field is a draft."`
+	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service learned of the report or the last classification. updated_since filters by this time."`
 }
 
 // ListReportedEmails lists the emails that users reported.
 var ListReportedEmails = op.DeclareList[ListReportedEmailsInput, ReportedEmail](op.Meta{
 	ID: "phishing.reported.list", Method: "GET", Path: "/clients/:client_id/phishing/reported", Scope: domain.Read, Since: op.V2_2, Status: 200,
 	Summary: "List reported emails",
-	Description: "Returns the emails, other than simulations, that users flagged with the report button, in order of reporting, with " +
-		"the result of the triage. An email that several users reported is listed once for each of them.",
+	Description: "Returns the emails, other than simulations, that users reported with the report button, and their triage results, " +
+		"in the order in which they were reported. An email reported by several users is listed once for each user.",
 	Columns: []string{"id", "user_id", "reported_at", "subject", "classification"},
 })
 

@@ -11,8 +11,8 @@ type Report struct {
 	ClientID  domain.ClientID     `json:"client_id" doc:"The client that the report is about."`
 	Type      string              `json:"type" doc:"What the report is about. Later releases may add types to this list: executive_summary, risk_overview, phishing_overview, training_overview, training_performance, employee_history, course_details, compliance, policy, policy_acknowledgment, dark_web, monthly_report, training_status_report, manager_dept_training_report, phishing_performance, global_health_report."`
 	Format    domain.ReportFormat `json:"format" doc:"Format of the file."`
-	Status    domain.ReportStatus `json:"status" doc:"Status of the file. pending: it is not generated yet; failed: generating it failed three times."`
-	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null for a report about the time at which it is generated."`
+	Status    domain.ReportStatus `json:"status" doc:"Status of the file. pending: the file has not been generated yet; failed: generation failed three times."`
+	Period    *ReportPeriod       `json:"period" doc:"The days that the report covers. Null if the report shows the state at the time it was generated."`
 	CreatedAt domain.Time         `json:"created_at" doc:"When the report was requested."`
 	UpdatedAt domain.Time         `json:"updated_at" since:"2.4" doc:"When the status last changed."`
 }
@@ -26,7 +26,7 @@ type ReportPeriod struct {
 // ReportDetail is a report with the link to its file.
 type ReportDetail struct {
 	Report
-	DownloadURL *string `json:"download_url" format:"uri" doc:"URL of the file, valid for 24 hours from this call. It needs no API key. Null unless status is ready."`
+	DownloadURL *string `json:"download_url" format:"uri" doc:"URL of the file, valid for 24 hours after this call. The download requires no API key. Null unless status is ready."`
 }
 
 // The operations on reports.
@@ -35,8 +35,8 @@ var (
 		ID: "reports.create", Method: "POST", Path: "/clients/:client_id/reports",
 		Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Request a report",
-		Description: "Queues a report, which the service generates in the background: at most five an hour per client, then it returns " +
-			"429. Get the report until its status is `ready`, then use its `download_url`.",
+		Description: "Queues a report, which the service generates in the background; if you request more than five an hour for a client, " +
+			"the operation returns 429. Poll the report until its status is `ready`, then download the file from `download_url`.",
 	})
 	ListReports = op.DeclareList[ListReportsInput, Report](op.Meta{
 		ID: "reports.list", Starred: true, Method: "GET", Path: "/clients/:client_id/reports",
@@ -49,8 +49,8 @@ var (
 		ID: "reports.get", Method: "GET", Path: "/clients/:client_id/reports/:report_id",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "Get a report",
-		Description: "Returns the report, with a download link once its status is `ready`. The link is valid for 24 hours and needs " +
-			"no API key.",
+		Description: "Returns the report, with a download link once its status is `ready`. The link is valid for 24 hours and " +
+			"requires no API key.",
 	})
 )
 
@@ -59,7 +59,7 @@ type RequestReportInput struct {
 	Path ClientPath
 	Body struct {
 		Type   domain.ReportType   `json:"type" validate:"required,enum" doc:"What the report is about. Later releases may add types."`
-		Period *ReportPeriod       `json:"period,omitzero" doc:"The days to cover, for types with a period: phishing_overview, phishing_performance, training_overview, training_performance, employee_history, dark_web, executive_summary, monthly_report, global_health_report. Neither day may be in the future, and the period has at most 366 days. Default: the 90 days that end today or, for monthly_report, the last calendar month."`
+		Period *ReportPeriod       `json:"period,omitzero" doc:"The days to cover, for types with a period: phishing_overview, phishing_performance, training_overview, training_performance, employee_history, dark_web, executive_summary, monthly_report, global_health_report. The period cannot include future days or exceed 366 days. Default: the 90 days that end today or, for monthly_report, the last calendar month."`
 		Format domain.ReportFormat `json:"format,omitzero" validate:"omitempty,enum" default:"pdf" doc:"Format of the file."`
 	}
 }
@@ -71,7 +71,7 @@ type ListReportsInput struct {
 		op.Paging
 		Type         domain.ReportType   `query:"type" validate:"omitempty,enum" doc:"Only reports of this type."`
 		Status       domain.ReportStatus `query:"status" validate:"omitempty,enum" doc:"Only reports with this status."`
-		UpdatedSince *domain.Time        `query:"updated_since" doc:"Only reports that were requested, generated or failed at or after this time."`
+		UpdatedSince *domain.Time        `query:"updated_since" doc:"Only reports that were requested or whose status changed at or after this time."`
 	}
 }
 

@@ -8,25 +8,25 @@ import (
 // Assignment is a user's course with its status, as v2 shows it.
 type Assignment struct {
 	AssignmentFields
-	UpdatedAt domain.Time `json:"updated_at" since:"2.5" doc:"When these values last changed, including when the course became overdue. updated_since filters by this time."`
+	UpdatedAt domain.Time `json:"updated_at" since:"2.5" doc:"When the assignment last changed, including when the course became overdue. updated_since filters by this time."`
 }
 
 // AssignmentFields are the fields of a user's course in every list and event of courses.
 type AssignmentFields struct {
 	CourseID    domain.CourseID         `json:"course_id" doc:"Opaque ID of the course."`
 	Title       string                  `json:"title" doc:"The course's title."`
-	Order       int                     `json:"order" doc:"Position of the course in the user's list, starting at 1; the client's program comes first."`
+	Order       int                     `json:"order" doc:"Position of the course in the user's list, starting at 1. Courses in the client's program come first."`
 	AssignedAt  domain.Time             `json:"assigned_at" doc:"When the course was assigned to the user."`
 	DueOn       domain.Date             `json:"due_on" doc:"Last day (UTC) for completing the course."`
-	CompletedAt *domain.Time            `json:"completed_at" doc:"When the user completed the course. Null if not yet, or if the course is due again."`
+	CompletedAt *domain.Time            `json:"completed_at" doc:"When the user completed the course. Null if the course is incomplete or due again."`
 	Status      domain.AssignmentStatus `json:"status" doc:"Whether the course is open, completed or overdue today (UTC)."`
 }
 
 // ClientAssignment is a course of one of a client's users, with its status.
 type ClientAssignment struct {
-	UserID domain.UserID `json:"user_id" doc:"The user, active or inactive, to whom the course is assigned."`
+	UserID domain.UserID `json:"user_id" doc:"The active or inactive user to whom the course is assigned."`
 	AssignmentFields
-	UpdatedAt domain.Time `json:"updated_at" doc:"When these values last changed, including when the course became overdue. Changes to the user do not count."`
+	UpdatedAt domain.Time `json:"updated_at" doc:"When the assignment last changed, including when the course became overdue. Changes to the user do not count."`
 }
 
 // Course is a course of the catalog as v2 shows it.
@@ -42,36 +42,36 @@ var (
 	ListTraining = op.DeclareList[ListTrainingInput, Assignment](op.Meta{
 		ID: "users.training", Tag: "training", Starred: true, Method: "GET", Path: "/users/:user_id/training", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List a user's training",
-		Description: "Returns the user's courses in list order, each once, with due date and status.",
+		Description: "Returns each of the user's courses once, in list order, with due date and status.",
 		Columns:     []string{"course_id", "title", "status", "assigned_at", "due_on", "completed_at"},
 	})
 	ListClientTraining = op.DeclareList[ListClientTrainingInput, ClientAssignment](op.Meta{
 		ID: "training.assignments.list", Starred: true, Method: "GET", Path: "/clients/:client_id/training/assignments",
 		Scope: domain.Read, Since: op.V2_4, Status: 200,
 		Summary: "List training assignments",
-		Description: "Returns the courses of all users of the client in one list, ordered by assignment time, then user and course. It " +
-			"contains what `GET /v2/users/{user_id}/training` returns for each user.",
+		Description: "Returns the courses of all the client's users in one list, ordered by assignment time, user and course. The list " +
+			"combines the results of `GET /v2/users/{user_id}/training` for all users.",
 		Columns: []string{"user_id", "course_id", "title", "status", "assigned_at", "due_on", "completed_at"},
 	})
 	ListCourses = op.DeclareList[ListCoursesInput, Course](op.Meta{
 		ID: "courses.list", Tag: "training", Starred: true, Method: "GET", Path: "/courses", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "List courses",
-		Description: "Returns the catalog of courses to use as `course_id`, in order of creation. All clients share it.",
+		Description: "Returns the catalog of courses in order of creation, with the IDs to use as `course_id`. All clients share the catalog.",
 		Columns:     []string{"id", "title", "renewal_months"},
 	})
 	AssignTraining = op.Declare[AssignTrainingInput, TrainingAssigned](op.Meta{
 		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200, ReachesOut: true,
 		Summary: "Assign a course",
 		Description: "Assigns a course to the active users in an audience and emails them, unless `notify` is false. Users who completed " +
-			"it within its renewal window are skipped and listed; users who have it open keep it, so repeating the request " +
-			"changes nothing.",
+			"the course within its renewal window are listed in `skipped`; users who already have the course open keep it, so " +
+			"repeating the request changes nothing.",
 	})
 	RemindTraining = op.Declare[RemindTrainingInput, TrainingReminded](op.Meta{
 		ID: "training.remind", Starred: true, Method: "POST", Path: "/clients/:client_id/training/reminders",
 		Scope: domain.Write, Since: op.V2_2, Status: 202, ReachesOut: true,
 		Summary: "Send training reminders",
-		Description: "Sends one email to each active user with overdue courses, listing them all, at most once a day (UTC). Users who were " +
-			"already reminded that day are skipped; a second reminder of all users of a client that day returns 429.",
+		Description: "Sends each active user with overdue courses one email that lists them, at most once a day (UTC). Users who were " +
+			"already reminded that day are skipped; reminding all of a client's users again on the same day returns 429.",
 	})
 )
 
@@ -80,7 +80,7 @@ type ListTrainingInput struct {
 	Path  UserPath
 	Query struct {
 		op.Paging
-		UpdatedSince *domain.Time `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose position in the list changed, at or after this time."`
+		UpdatedSince *domain.Time `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the list at or after this time."`
 	}
 }
 
@@ -89,13 +89,13 @@ type ListClientTrainingInput struct {
 	Path  ClientPath
 	Query struct {
 		op.Paging
-		UserID         string              `query:"user_id" validate:"max=500" doc:"Only courses of this user."`
+		UserID         string              `query:"user_id" validate:"max=500" doc:"Only this user's courses."`
 		UserStatus     domain.UserStatus   `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who currently have this status."`
-		CourseID       string              `query:"course_id" validate:"max=500" doc:"Only this course."`
+		CourseID       string              `query:"course_id" validate:"max=500" doc:"Only assignments of this course."`
 		Status         *AssignmentStatuses `query:"status" doc:"Only courses with one of these statuses today (UTC), comma-separated."`
 		CompletedSince *domain.Time        `query:"completed_since" doc:"Only courses completed at or after this time."`
 		CompletedUntil *domain.Time        `query:"completed_until" doc:"Only courses completed before this time."`
-		UpdatedSince   *domain.Time        `query:"updated_since" doc:"Only courses that were assigned, completed or became overdue, or whose position in the user's list changed, at or after this time."`
+		UpdatedSince   *domain.Time        `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the user's list at or after this time."`
 	}
 }
 
@@ -110,8 +110,8 @@ type ListCoursesInput struct {
 // Audience selects users of a client in exactly one way: all, a collection's members, or named ones.
 type Audience struct {
 	Type         domain.AudienceType                  `json:"type" validate:"required,enum" doc:"The kind of audience: all users of the client, the members of a collection, or listed users."`
-	CollectionID domain.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"The collection. Required if type is collection; otherwise omit it."`
-	UserIDs      []domain.UserID                      `json:"user_ids,omitzero" validate:"max=10000" doc:"The users. Required if type is users; otherwise omit it."`
+	CollectionID domain.Optional[domain.CollectionID] `json:"collection_id,omitzero" doc:"The collection. Required if type is collection; otherwise, omit this field."`
+	UserIDs      []domain.UserID                      `json:"user_ids,omitzero" validate:"max=10000" doc:"The users. Required if type is users; otherwise, omit this field."`
 }
 
 // AssignTrainingInput requests the assignment of a course to users of a client.
@@ -120,7 +120,7 @@ type AssignTrainingInput struct {
 	Body struct {
 		CourseID domain.CourseID              `json:"course_id" validate:"required" doc:"A course in the catalog."`
 		Audience *Audience                    `json:"audience" validate:"required" doc:"The users to assign the course to."`
-		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"Last day (UTC) for completing the course. If omitted, 30 days from today."`
+		DueOn    domain.Optional[domain.Date] `json:"due_on,omitzero" doc:"Last day (UTC) for completing the course. Default: 30 days from today."`
 		Notify   domain.Optional[bool]        `json:"notify,omitzero" default:"true" doc:"Whether to immediately email each user to whom the course is assigned."`
 		DryRun   bool                         `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the result without changing anything."`
 	}
@@ -129,10 +129,10 @@ type AssignTrainingInput struct {
 // TrainingAssigned is the response to AssignTraining.
 type TrainingAssigned struct {
 	CourseID         domain.CourseID `json:"course_id" doc:"Opaque ID of the course."`
-	AssignedCount    int             `json:"assigned_count" doc:"Number of users to whom the course is assigned. For an audience of more than 10,000 users, it is assigned shortly after the response."`
-	NotifiedCount    int             `json:"notified_count" since:"2.4" doc:"Number of users who are emailed: those to whom the course is assigned, or none if notify is false."`
-	AlreadyOpenCount int             `json:"already_open_count" since:"2.4" doc:"Number of users who already have the course open. They keep it with its due date, receive no email and are not listed in skipped."`
-	Skipped          []SkippedUser   `json:"skipped" doc:"Users in the audience to whom the course is not assigned."`
+	AssignedCount    int             `json:"assigned_count" doc:"Number of users to whom the course is assigned. For an audience of more than 10,000 users, the course is assigned shortly after the response."`
+	NotifiedCount    int             `json:"notified_count" since:"2.4" doc:"Number of users who receive an email: all users to whom the course is assigned, or none if notify is false."`
+	AlreadyOpenCount int             `json:"already_open_count" since:"2.4" doc:"Number of users who already have the course open. These users keep the course with its due date, receive no email and are not listed in skipped."`
+	Skipped          []SkippedUser   `json:"skipped" doc:"Users in the audience to whom the course was not assigned."`
 }
 
 // SkippedUser is a user of the audience to whom the course was not assigned.
@@ -145,8 +145,8 @@ type SkippedUser struct {
 type RemindTrainingInput struct {
 	Path ClientPath
 	Body struct {
-		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"The users to remind. If omitted, every active user of the client with overdue courses."`
-		DryRun  bool            `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the result. No reminder is sent, and none counts as sent."`
+		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"The users to remind. Default: all active users of the client with overdue courses."`
+		DryRun  bool            `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the result. A preview neither sends reminders nor counts them as sent."`
 	} `optional:"true"`
 }
 

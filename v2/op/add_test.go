@@ -96,31 +96,31 @@ func TestAddRefuses(t *testing.T) {
 	}
 	for want, add := range map[string]func(*op.Set){
 		"": func(s *op.Set) { op.Add(s, good, does[nothing, nothing]) },
-		"its id is taken": func(s *op.Set) {
+		"its ID is taken": func(s *op.Set) {
 			op.Add(s, good, does[nothing, nothing])
 			op.Add(s, with(func(m *op.Meta) { m.Path = "/b" }), does[nothing, nothing])
 		},
-		"its id is empty":                 func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.ID = "" }), does[nothing, nothing]) },
-		"status 404":                      func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Status = 404 }), does[nothing, nothing]) },
-		"status 0":                        func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Status = 0 }), does[nothing, nothing]) },
-		`scope "admin"`:                   func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Scope = "admin" }), does[nothing, nothing]) },
-		`scope ""`:                        func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Scope = "" }), does[nothing, nothing]) },
-		"names no release":                func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Since = 0 }), does[nothing, nothing]) },
-		"no summary":                      func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Summary = "" }), does[nothing, nothing]) },
-		"names no client":                 func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.PerClient = 1 }), does[nothing, nothing]) },
-		"no path parameter id":            func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Path = "/a/:id" }), does[nothing, nothing]) },
-		"path does not name id":           func(s *op.Set) { op.Add(s, good, does[onPath, nothing]) },
-		"path parameter other":            func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Path = "/:id/:other" }), does[onPath, nothing]) },
-		"[]int cannot be bound":           func(s *op.Set) { op.Add(s, good, does[unbindable, nothing]) },
-		"the field days":                  func(*op.Set) { op.DeclareList[unexported, string](good) },
-		"the field Days":                  func(*op.Set) { op.DeclareList[hidden, string](good) },
-		"no query":                        func(*op.Set) { op.DeclareList[nothing, string](good) },
-		"not embed Paging":                func(*op.Set) { op.DeclareList[unpaged, string](good) },
-		"map[string]op_test.part may not": func(s *op.Set) { op.Add(s, good, does[nothing, unviewable]) },
-		"embeds part, which must":         func(s *op.Set) { op.Add(s, good, does[nothing, embedsPart]) },
-		"it requires name":                func(s *op.Set) { op.Add(s, metaOf("POST", "/a"), does[requiresLater, nothing]) },
-		`release "3" is unknown`:          func(s *op.Set) { op.Add(s, good, does[nothing, badSince]) },
-		"default of limit":                func(s *op.Set) { op.Add(s, good, does[badDefault, nothing]); s.All()[0].New() },
+		"its ID is empty":                  func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.ID = "" }), does[nothing, nothing]) },
+		"status 404":                       func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Status = 404 }), does[nothing, nothing]) },
+		"status 0":                         func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Status = 0 }), does[nothing, nothing]) },
+		`scope "admin"`:                    func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Scope = "admin" }), does[nothing, nothing]) },
+		`scope ""`:                         func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Scope = "" }), does[nothing, nothing]) },
+		"names no release":                 func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Since = 0 }), does[nothing, nothing]) },
+		"no summary":                       func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Summary = "" }), does[nothing, nothing]) },
+		"names no client":                  func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.PerClient = 1 }), does[nothing, nothing]) },
+		"no path parameter id":             func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Path = "/a/:id" }), does[nothing, nothing]) },
+		"path does not name id":            func(s *op.Set) { op.Add(s, good, does[onPath, nothing]) },
+		"path parameter other":             func(s *op.Set) { op.Add(s, with(func(m *op.Meta) { m.Path = "/:id/:other" }), does[onPath, nothing]) },
+		"[]int cannot be bound":            func(s *op.Set) { op.Add(s, good, does[unbindable, nothing]) },
+		"the field days":                   func(*op.Set) { op.DeclareList[unexported, string](good) },
+		"the field Days":                   func(*op.Set) { op.DeclareList[hidden, string](good) },
+		"no query":                         func(*op.Set) { op.DeclareList[nothing, string](good) },
+		"not embed Paging":                 func(*op.Set) { op.DeclareList[unpaged, string](good) },
+		"map[string]op_test.part must not": func(s *op.Set) { op.Add(s, good, does[nothing, unviewable]) },
+		"embeds part, which must":          func(s *op.Set) { op.Add(s, good, does[nothing, embedsPart]) },
+		"it requires name":                 func(s *op.Set) { op.Add(s, metaOf("POST", "/a"), does[requiresLater, nothing]) },
+		`release "3" is unknown`:           func(s *op.Set) { op.Add(s, good, does[nothing, badSince]) },
+		"default of limit":                 func(s *op.Set) { op.Add(s, good, does[badDefault, nothing]); s.All()[0].New() },
 	} {
 		if got := panicOf(func() { add(&op.Set{}) }); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("panics with %q, not of %q", got, want)

@@ -318,7 +318,7 @@ func TestNoBody(t *testing.T) {
 	o := declared[withQuery]("POST", "/o")
 	for _, body := range []string{"{}", " ", "x"} {
 		_, faults := run(o, request("", "limit=0", body))
-		if got := strings.Join(faults, "; "); got != "body: must be empty; this operation takes no body; limit: must be between 1 and 500" {
+		if got := strings.Join(faults, "; "); got != "body: must be empty; this operation accepts no body; limit: must be between 1 and 500" {
 			t.Errorf("%q is refused as %q", body, got)
 		}
 		r := request("", "", body)
@@ -367,7 +367,7 @@ func TestClean(t *testing.T) {
 
 	for body, want := range map[string]string{
 		`{"name":" a\tb "}`:                                "name: must not contain control characters",
-		`{"name":"\u200b","nick":"\u0001"}`:                "name: must have a visible character; nick: must not contain control characters",
+		`{"name":"\u200b","nick":"\u0001"}`:                "name: must contain a visible character; nick: must not contain control characters",
 		`{"name":"a","email":"a b@c.example"}`:             "email: must be an email address",
 		`{"name":"a","manager":"a\u200b@c.example"}`:       "manager: must be an email address",
 		`{"name":"a","manager":null,"nick":"  abcde    "}`: "",

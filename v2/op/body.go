@@ -41,7 +41,7 @@ func (in *Input) bindBody(v reflect.Value, r Request, f *rule.Faults) {
 		}}
 		reader.Read(body, v.FieldByIndex(in.body).Addr().Interface(), f)
 	case len(r.Body) > 0 && !r.Lenient:
-		f.Add(rule.Whole, "must be empty; this operation takes no body")
+		f.Add(rule.Whole, "must be empty; this operation accepts no body")
 	}
 }
 

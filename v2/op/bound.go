@@ -53,13 +53,13 @@ func (s *Set) Complete(declared []Declaration) error {
 	for _, d := range declared {
 		o := s.bound[d]
 		if o == nil {
-			return fmt.Errorf("operation %s is declared, but not bound to what it does", d.Meta().ID)
+			return fmt.Errorf("operation %s is declared but not bound to an implementation", d.Meta().ID)
 		}
 		ops = append(ops, o)
 	}
 	for _, o := range s.ops {
 		if !slices.Contains(ops, o) {
-			return fmt.Errorf("operation %s is bound, but not among those declared", o.Meta().ID)
+			return fmt.Errorf("operation %s is bound but not declared", o.Meta().ID)
 		}
 	}
 	s.ops = ops
@@ -82,7 +82,7 @@ func Bind[In, Out any](s *Set, o *Op[In, Out], run func(context.Context, *In) (*
 func (s *Set) bind(b *bound, o Declaration) {
 	id := o.Meta().ID
 	if slices.ContainsFunc(s.ops, func(other Operation) bool { return other.Meta().ID == id }) {
-		panic(fmt.Sprintf("operation %s: its id is taken", id))
+		panic(fmt.Sprintf("operation %s: its ID is taken", id))
 	}
 	if s.bound == nil {
 		s.bound = map[Declaration]*bound{}

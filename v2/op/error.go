@@ -39,10 +39,10 @@ type ErrorEnvelope struct {
 
 // ErrorBody says what went wrong.
 type ErrorBody struct {
-	Code      domain.Code         `json:"code" doc:"The kind of error, for programs."`
-	Message   string              `json:"message" doc:"What went wrong, for people. The wording may change."`
-	RequestID string              `json:"request_id" doc:"ID of the request, as in X-Request-Id."`
-	DocURL    string              `json:"doc_url" format:"uri" doc:"URL of this code's section in the error guide, for people."`
+	Code      domain.Code         `json:"code" doc:"Machine-readable error code."`
+	Message   string              `json:"message" doc:"Human-readable description of the error. The wording may change."`
+	RequestID string              `json:"request_id" doc:"ID of the request, as in the X-Request-Id header."`
+	DocURL    string              `json:"doc_url" format:"uri" doc:"URL of the error guide's section about this code."`
 	Fields    []domain.FieldError `json:"fields,omitempty" doc:"The parts of the request that are invalid or conflict with an existing object, if any."`
 }
 

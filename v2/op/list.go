@@ -14,7 +14,7 @@ import (
 // Paging selects a page of a list; lists embed it in their Query.
 type Paging struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"Maximum number of items to return."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page. The request must have the same filters and sort order."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page. Use the same filters and sort order for every page."`
 
 	// Rows, Skip and Total are set by other surfaces in this process. A positive Rows replaces Limit; Skip skips that
 	// many rows after the cursor; Total requests the number of rows of the whole list.
@@ -36,10 +36,10 @@ type Page[T any] struct {
 
 // PageInfo holds the cursor of the next page of a list, and its horizon.
 type PageInfo struct {
-	NextCursor *string `json:"next_cursor" doc:"Pass it as cursor for the next page. Null on the last page."`
+	NextCursor *string `json:"next_cursor" doc:"The cursor for the next page. Null on the last page."`
 	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
 	// AsOf is zero for callers in this process, who do not need it.
-	AsOf domain.Time `json:"as_of" since:"2.5" doc:"The list contains all changes before this time. Every page of the list has the same as_of: next time, begin with updated_since=as_of."`
+	AsOf domain.Time `json:"as_of" since:"2.5" doc:"The list contains all changes before this time. Every page has the same as_of. For your next sync, set updated_since to this value."`
 }
 
 // DeclareList declares an operation that answers with a page of a list.
@@ -195,7 +195,7 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 // FeedQuery selects a page of a feed; feeds embed it in their Query.
 type FeedQuery struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"Maximum number of items to return."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page, or latest to begin at the end of the feed. If omitted, the feed begins with the oldest events that are kept."`
+	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page, or latest to begin at the end of the feed. If omitted, the feed begins with the oldest stored events."`
 }
 
 // latestCursor is the cursor that begins a feed at its end.
@@ -204,14 +204,14 @@ const latestCursor = "latest"
 // FeedPage is one page of a feed.
 type FeedPage[T any] struct {
 	Data []T      `json:"data" doc:"The items of this page."`
-	Page FeedInfo `json:"page" doc:"How to continue the feed."`
+	Page FeedInfo `json:"page" doc:"How to continue reading the feed."`
 }
 
 // FeedInfo holds the cursor from which a feed continues.
 type FeedInfo struct {
-	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. It stays valid even if no further events exist yet. Null only with follow=false, if no further events exist now."`
-	HasMore    bool         `json:"has_more" doc:"Whether further events exist now. If false, try again later."`
-	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"With follow=false or since, the feed contains all events before this time: next time, begin with since=as_of. Otherwise null."`
+	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. The cursor stays valid even if there are no more events yet. Null only if follow is false and there are no more events."`
+	HasMore    bool         `json:"has_more" doc:"Whether more events are available now. If false, try again later."`
+	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"The feed contains all events before this time. For your next sync, set since to this value. Null unless you set follow=false or since."`
 }
 
 // DeclareFeed declares an operation that answers with a page of a feed: a list that callers follow, as it only grows at

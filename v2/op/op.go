@@ -147,7 +147,7 @@ func (o *Op[In, Out]) check() error {
 	m := o.meta
 	switch {
 	case m.ID == "":
-		return fmt.Errorf("its id is empty")
+		return fmt.Errorf("its ID is empty")
 	case m.Status < 200 || m.Status > 299:
 		return fmt.Errorf("status %d is not one of success", m.Status)
 	case m.Scope != domain.Read && m.Scope != domain.Write && m.Scope != domain.AnyScope:
@@ -158,7 +158,7 @@ func (o *Op[In, Out]) check() error {
 		return fmt.Errorf("it has no summary")
 	}
 	if _, ok := any(new(Out)).(OfClient); m.PerClient > 0 && !ok {
-		return fmt.Errorf("it has a budget per client but its output names no client")
+		return fmt.Errorf("it has a budget per client, but its output names no client")
 	}
 	V2_0.viewOf(reflect.TypeFor[Out]()) // panics where a field cannot be omitted
 	if name := o.input.requiredSince(); name != "" {

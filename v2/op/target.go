@@ -110,7 +110,7 @@ func (p *Param) textOf(v reflect.Value) (text string, needed bool, err error) {
 	}
 	text, err = formatText(v)
 	if err == nil && pointer && text == "" && !p.isList {
-		err = errors.New("a pointer to an empty text, which Bind reads as absent")
+		err = errors.New("a pointer to an empty string, which Bind reads as absent")
 	}
 	return text, pointer || text != p.fallback, err
 }

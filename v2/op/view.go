@@ -84,7 +84,7 @@ func (r Release) makeView(t reflect.Type) *view {
 		}
 	case reflect.Map, reflect.Array:
 		if r.viewOf(t.Elem()) != nil {
-			panic(fmt.Sprintf("a %s may not hold fields with the tag since", t))
+			panic(fmt.Sprintf("a %s must not contain fields with the tag since", t))
 		}
 	case reflect.Struct:
 		return r.structView(t)
@@ -131,7 +131,7 @@ func (r Release) structView(t reflect.Type) *view {
 		return nil
 	}
 	if unexported != "" {
-		panic(fmt.Sprintf("%s embeds %s, which must be exported, as it has fields with the tag since", t, unexported))
+		panic(fmt.Sprintf("%s embeds %s, which must be exported because it has fields with the tag since", t, unexported))
 	}
 	return &view{reflect.StructOf(fields), func(dst, src reflect.Value) {
 		for i, m := range members {

@@ -8,7 +8,7 @@ import (
 
 // MailDomainsFlag names the domains that senders' addresses may have.
 type MailDomainsFlag struct {
-	MailDomains []string `name:"mail-domains" placeholder:"DOMAIN,…" help:"Domains that the sender addresses of brands may have, such as mail.example.com. The mail server must be authorized to send for each of them (SPF, DKIM). If omitted, brands cannot have a sender address."`
+	MailDomains []string `name:"mail-domains" placeholder:"DOMAIN,…" help:"Domains allowed in brands' sender addresses, such as mail.example.com. The mail server must be authorized to send for each domain (SPF, DKIM). If omitted, brands cannot have a sender address."`
 }
 
 // Domains returns the domains. The error names the flag.

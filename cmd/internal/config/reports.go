@@ -12,7 +12,7 @@ import (
 
 // FontFlag selects a font of PDFs in addition to the built-in font.
 type FontFlag struct {
-	ReportFont string `name:"report-font" type:"path" placeholder:"FILE" help:"TrueType font (.ttf) for scripts other than Latin, Greek and Cyrillic in PDF reports."`
+	ReportFont string `name:"report-font" type:"path" placeholder:"FILE" help:"TrueType font (.ttf) that PDF reports use for scripts other than Latin, Greek and Cyrillic."`
 }
 
 // Renderer returns the renderer of reports.
@@ -29,7 +29,7 @@ func (f FontFlag) Renderer() (*report.Renderer, error) {
 
 // StoreFlag selects the store of report files.
 type StoreFlag struct {
-	ReportStore string `name:"report-store" placeholder:"URL" help:"Location of report files: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the folder reports in --data-dir, which suits a single machine."`
+	ReportStore string `name:"report-store" placeholder:"URL" help:"Location of report files: file:///path, s3://bucket?region=…, gs://bucket or azblob://container. Default: the reports folder in --data-dir, which suits a single machine."`
 }
 
 // Folder returns the local folder of the store; isLocal is false if the store is remote.

@@ -21,28 +21,28 @@ type ServeFlags struct {
 	database.Flags
 	database.CellFlags
 	WorkFlags
-	Listen         string        `default:"${listen}" help:"The address to listen on."`
-	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"Separate address for /metrics. If omitted, the API's address serves /metrics if it is a loopback address; otherwise /metrics is not served."`
+	Listen         string        `default:"${listen}" help:"Address to listen on."`
+	MetricsListen  string        `name:"metrics-listen" placeholder:"ADDRESS" help:"Separate address for /metrics. Default: the API's address if it is a loopback address; otherwise, /metrics is not served."`
 	Drain          time.Duration `default:"0s" help:"Time to keep accepting requests after SIGTERM, while /readyz returns 503."`
-	Release        op.Release    `default:"2.0" help:"The release of v2 to serve: 2.0, 2.1, 2.2, 2.3, 2.4, 2.5 or latest."`
-	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"Redis server in which replicas share request budgets and paging checkpoints."`
-	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Networks of proxies whose forwarded IP addresses are trusted."`
-	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Their opens and clicks are not counted. This list replaces the built-in list of Microsoft's and Proofpoint's networks."`
-	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer agents (/mcp) only the tools that read, and reject calls of the others."`
-	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages of the public URL are always allowed."`
+	Release        op.Release    `default:"2.0" help:"Release of v2 to serve: 2.0, 2.1, 2.2, 2.3, 2.4, 2.5 or latest."`
+	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"Redis server through which replicas share request budgets and paging checkpoints."`
+	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Networks of proxies that are trusted to forward callers' IP addresses."`
+	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Opens and clicks from these networks are not counted. This list replaces the built-in list of Microsoft and Proofpoint networks."`
+	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer agents (/mcp) only read-only tools, and reject calls to other tools."`
+	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages at the public URL are always allowed."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
-	NoMigrate      bool          `name:"no-migrate" help:"Don't change tables, and refuse to start if a migration is missing."`
-	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners get help: https:// or mailto:. The pages and the OpenAPI documents contain it."`
+	NoMigrate      bool          `name:"no-migrate" help:"Do not change tables, and refuse to start if a migration is missing."`
+	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners can get help (https:// or mailto:). The pages and the OpenAPI documents show this URL."`
 	Demo           bool          `help:"Fill an empty database with demonstration data, and accept its API keys."`
 }
 
 // Check returns an error for the first flag that is invalid. It connects to nothing.
 func (c ServeFlags) Check() error {
 	if c.Listen == "" {
-		return errors.New("--listen must not be empty; give an address such as 127.0.0.1:8080")
+		return errors.New("--listen must not be empty; use an address such as 127.0.0.1:8080")
 	}
 	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") { // :0 is any free port
-		return fmt.Errorf("--metrics-listen: %s is already the address of --listen; give another address", c.MetricsListen)
+		return fmt.Errorf("--metrics-listen: %s is already the address of --listen; use another address", c.MetricsListen)
 	}
 	if c.Drain < 0 {
 		return fmt.Errorf("--drain must not be negative: %v", c.Drain)

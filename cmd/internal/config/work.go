@@ -30,17 +30,17 @@ type WorkFlags struct {
 	FontFlag
 	webhookFlags
 	MailDomainsFlag
-	PublicURL  string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service; all links begin with it. It may have a path, which the reverse proxy must remove. Default: the listen address."`
-	SMTPURL    string `name:"smtp-url" placeholder:"URL" help:"Mail server, as smtp://user:password@host:port or smtps://. If omitted, emails are written to files in the folder outbox in --data-dir."`
-	MailFrom   string `name:"mail-from" placeholder:"ADDRESS" help:"Sender of emails. Default: no-reply at the host of --public-url."`
-	LearnerURL string `name:"learner-url" placeholder:"URL" help:"URL of the learning platform, to which links in emails lead. A link adds ?course=, ?policy= or ?invite= with an ID. If omitted, links lead to a page of this service that says what to set."`
-	Workers    int    `default:"${workers}" help:"Number of emails that are sent concurrently."`
+	PublicURL  string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service. All links begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
+	SMTPURL    string `name:"smtp-url" placeholder:"URL" help:"Mail server, as smtp://user:password@host:port or smtps://. If omitted, emails are written to files in the outbox folder in --data-dir."`
+	MailFrom   string `name:"mail-from" placeholder:"ADDRESS" help:"Sender address of emails. Default: no-reply at the host of --public-url."`
+	LearnerURL string `name:"learner-url" placeholder:"URL" help:"URL of the learning platform, to which links in emails lead. Each link adds ?course=, ?policy= or ?invite= with an ID. If omitted, links lead to a page of this service that explains this flag."`
+	Workers    int    `default:"${workers}" help:"Maximum number of emails to send concurrently."`
 
-	Connections int `default:"20" help:"Maximum number of database connections for requests and background work. The process opens up to 9 more, for locks, readiness, metrics and notifications."`
+	Connections int `default:"20" help:"Maximum number of database connections for requests and background work. The process opens up to 9 more connections for locks, readiness, metrics and notifications."`
 
-	AcceptClock bool `name:"accept-clock" help:"Accept the date of the database's clock although it is more than 31 days from the last daily refresh. It is accepted once, at startup: remove the flag afterward. If omitted, deletions, renewals and scheduled simulations wait for 24 hours."`
+	AcceptClock bool `name:"accept-clock" help:"Accept the database clock's date even if it is more than 31 days from the last daily refresh. The date is accepted once, at startup; remove the flag afterward. Without this flag, such a date delays deletions, renewals and scheduled simulations by 24 hours."`
 
-	LogLevel  slog.Level `name:"log-level" default:"info" help:"Lowest level of log lines: debug, info, warn or error."`
+	LogLevel  slog.Level `name:"log-level" default:"info" help:"Minimum level of log lines: debug, info, warn or error."`
 	LogFormat string     `name:"log-format" enum:"text,json" default:"text" help:"Format of log lines: text or json."`
 }
 
@@ -141,7 +141,7 @@ func (f WorkFlags) EndClockHold(ctx context.Context, d *db.DB, log *slog.Logger,
 	case accepted:
 		log.WarnContext(ctx, "the clock's date is accepted; remove --accept-clock", "now", d.Now())
 	default:
-		log.InfoContext(ctx, "--accept-clock has no effect, as no work waits because of the clock's date")
+		log.InfoContext(ctx, "--accept-clock has no effect, because no work waits for the clock's date")
 	}
 	return nil
 }

@@ -55,11 +55,11 @@ func FindClient(ctx context.Context, d *db.DB, partner domain.PartnerID, text st
 		if err != nil {
 			return db.ClientName{}, err
 		}
-		return db.ClientName{}, fmt.Errorf("there is no client %q, or it is archived; give a client by its ID, as GET /v2/clients returns it, "+
-			"or by its name%s", text, output.DidYouMean(text, names))
+		return db.ClientName{}, fmt.Errorf("there is no client %q, or it is archived; specify the client's ID, as returned by GET /v2/clients, "+
+			"or its name%s", text, output.DidYouMean(text, names))
 	case len(found) > 1:
 		ids := pg.MapRows(found, func(c *db.ClientName) string { return fmt.Sprintf("%s (of %s)", c.ID, c.Partner) })
-		return db.ClientName{}, fmt.Errorf("%d clients have the name %q; give the ID of one: %s", len(found), text,
+		return db.ClientName{}, fmt.Errorf("%d clients have the name %q; specify the ID of one: %s", len(found), text,
 			strings.Join(ids, " or "))
 	}
 	return found[0], nil

@@ -30,11 +30,11 @@ import (
 // Flags select a command's database: a given one, or the embedded one of a data directory, which it joins or starts.
 type Flags struct {
 	DatabaseURL string `name:"database-url" placeholder:"URL" group:"database" brief:"PostgreSQL database. Default: the embedded one." help:"PostgreSQL database, as postgres://user:password@host/name. Default: the embedded database in --data-dir."`
-	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"PostgreSQL itself, if --database-url is a pooler." help:"PostgreSQL itself, for LISTEN, session locks and migrations. Required if --database-url leads to a pooler such as PgBouncer."`
-	Prepares    bool   `name:"pooler-prepares" group:"database" brief:"The pooler supports prepared statements." help:"The pooler at --database-url supports prepared statements (PgBouncer 1.21 and later, with max_prepared_statements above 0), so that frequent queries keep their plans."`
-	ReplicaURL  string `name:"replica-url" placeholder:"URL" group:"database" brief:"Standby to read reports and exports from." help:"Standby of --database-url. While it keeps up, reports, exports and metrics are read from it; everything else is read from the primary."`
-	DataDir     string `name:"data-dir" default:"./data" type:"path" group:"database" brief:"Folder of the embedded database and files." help:"Folder of the embedded database and of the service's files."`
-	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"Folder of PostgreSQL's programs." help:"Folder of the PostgreSQL server's programs, if they are not in a usual place."`
+	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"Direct URL, if --database-url is a pooler." help:"Direct URL of PostgreSQL, for LISTEN, session locks and migrations. Required if --database-url leads to a pooler such as PgBouncer."`
+	Prepares    bool   `name:"pooler-prepares" group:"database" brief:"Use prepared statements with the pooler." help:"Use prepared statements with the pooler at --database-url, so that frequent queries keep their plans. The pooler must support them, as PgBouncer 1.21 and later do with max_prepared_statements above 0."`
+	ReplicaURL  string `name:"replica-url" placeholder:"URL" group:"database" brief:"Standby to read reports and exports from." help:"Standby for --database-url. Reports, exports and metrics are read from the standby while it keeps up. Everything else is read from the primary."`
+	DataDir     string `name:"data-dir" default:"./data" type:"path" group:"database" brief:"Folder for the embedded database and files." help:"Folder for the embedded database and the service's files."`
+	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"Folder with PostgreSQL's programs." help:"Folder that contains the PostgreSQL server's programs, if they are not in a standard location."`
 }
 
 // With opens the database, runs work, and closes it. It returns an error if the tables are not at the version that this

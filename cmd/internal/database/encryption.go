@@ -16,7 +16,7 @@ import (
 
 // KeyFlags select the encryption key of secrets.
 type KeyFlags struct {
-	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"Key that encrypts the secrets in the database: 32 bytes in base64, or file:PATH. Older keys may follow, for decryption. Default with the embedded database: encryption.key in --data-dir, created at the first start; otherwise none."`
+	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"Key that encrypts the secrets in the database: 32 bytes in base64, or file:PATH. Older keys can follow, for decryption only. Default with the embedded database: encryption.key in --data-dir, created on the first start; otherwise, none."`
 }
 
 // CheckKey returns an error if the flag is given and its keys cannot be read.

@@ -148,7 +148,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		if err := checkWritable(e.DataDir); err != nil {
 			return fail(remedy, err)
 		}
-		modes, _ := assessModes("chmod go-w the data directory, and chmod 700 its folders outbox and reports",
+		modes, _ := assessModes("run chmod go-w on the data directory, and chmod 700 on its folders outbox and reports",
 			fileRule{e.DataDir, "write to", 0o022}, fileRule{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
 			fileRule{filepath.Join(e.DataDir, "reports"), "use", 0o077}) // how many of them exist is not shown
 		if modes.Status != passed {

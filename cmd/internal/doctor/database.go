@@ -157,7 +157,7 @@ func assessDurability(s doctor.Settings) finding {
 // assessTimeouts warns if the database cuts work off.
 func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
-		return warn("run ALTER ROLE … SET … = 0 for each: the service limits its own work, and imports, reports and recounts take longer",
+		return warn("run ALTER ROLE … SET … = 0 for each; the service limits its own work, and imports, reports and recounts take longer",
 			"the database cancels statements: %s", s.Timeouts)
 	}
 	return pass("none: the database cancels no statements")
@@ -408,8 +408,8 @@ func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(parts) == doctor.MostEndingKeys {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("rotate the keys (keys rotate PREFIX --expires DATE) or issue new ones (keys create), to which partners move the webhooks "+
-		"with a PATCH with status active", "these keys end soon: %s", strings.Join(parts, ", "))
+	return warn("rotate the keys (keys rotate PREFIX --expires DATE) or create new keys (keys create), to which partners move their webhooks "+
+		"with a PATCH with status active", "these keys expire soon: %s", strings.Join(parts, ", "))
 }
 
 // assessKeyless warns of webhooks whose key has ended.
@@ -427,6 +427,6 @@ func assessKeyless(hooks []outbox.KeylessWebhook) finding {
 	if len(parts) == outbox.MostKeylessWebhooks {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("ask the partner to move each to a valid key with the same access, with a PATCH with status active, or to delete it; you can also "+
+	return warn("ask the partner to delete each webhook or to move it to a valid key with the same access (PATCH with status active); you can also "+
 		"rotate an expired key (keys rotate PREFIX --expires DATE)", "these webhooks are disabled because their key has ended: %s", strings.Join(parts, ", "))
 }

@@ -25,14 +25,14 @@ import (
 // Command is the command doctor: it checks what serve needs.
 type Command struct {
 	config.ServeFlags
-	JSON    bool `env:"-" help:"Print one JSON object instead of lines."`
-	Recount bool `env:"-" help:"Instead of the checks, compare the stored counts of users, clients, members, emails and signatures with the rows that they count, and correct the counts that differ."`
+	JSON    bool `env:"-" help:"Print the results as one JSON object."`
+	Recount bool `env:"-" help:"Recount users, clients, members, emails and signatures instead of running the checks, and correct stored counts that differ."`
 }
 
 func (Command) Help() string {
-	return "Run it with the flags and the environment of serve. It changes no tables and sends no emails. In the report store, " +
-		"it writes a small object and deletes it again. The exit status is 1 if a check failed, and 0 if there are only warnings. " +
-		"With --recount, it runs no checks but corrects stored counts; the service can keep running."
+	return "Run this command with the flags and environment of serve. The command changes no tables and sends no emails. It writes a " +
+		"small object to the report store and then deletes the object. The exit status is 1 if a check fails, and 0 if there are only " +
+		"warnings. With --recount, the command only corrects stored counts, and the service can keep running."
 }
 
 // verdict is the outcome of a check.

@@ -57,7 +57,7 @@ func (e *examination) checkMetrics(context.Context) finding {
 	case e.MetricsListen != "":
 		return assessMetrics(e.MetricsListen)
 	case !cli.OnLoopback(e.Listen):
-		return pass("off (--metrics-listen serves them at an address)")
+		return pass("off (to serve metrics, set --metrics-listen)")
 	case err == nil && public.Host != "" && !cli.OnLoopback(net.JoinHostPort(public.Hostname(), "80")): // any port will do
 		return warn("set --metrics-listen, or make the proxy reject /metrics",
 			"/metrics is at %s with the API, so a proxy on this machine may show it to everyone", e.Listen)

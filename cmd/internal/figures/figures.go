@@ -248,7 +248,7 @@ func (c *tally) replica(state pg.ReplicaState, ok bool) {
 		"data; +Inf if unknown."), lag)
 }
 
-var diskDesc = Describe("disk_free_bytes", "Free space on the disk of a folder.", "folder")
+var diskDesc = Describe("disk_free_bytes", "Free space on the disk that contains the folder.", "folder")
 
 // DiskFigures collects the free space of disks.
 type DiskFigures []*doctor.Disk

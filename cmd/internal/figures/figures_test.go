@@ -97,7 +97,7 @@ func TestDiskIsWatched(t *testing.T) {
 	t.Parallel()
 	full := &doctor.Disk{Name: "data", Dir: "/srv/data", Free: func(string) (uint64, error) { return 99 << 20, nil }}
 	away := &doctor.Disk{Name: "reports", Dir: "/away", Free: doctor.FreeBytes}
-	want := "# HELP partnerapi_disk_free_bytes Free space on the disk of a folder.\n" +
+	want := "# HELP partnerapi_disk_free_bytes Free space on the disk that contains the folder.\n" +
 		"# TYPE partnerapi_disk_free_bytes gauge\npartnerapi_disk_free_bytes{folder=\"data\"} 1.03809024e+08\n"
 	if err := testutil.CollectAndCompare(DiskFigures{full, away}, strings.NewReader(want)); err != nil {
 		t.Error(err)

@@ -17,15 +17,15 @@ import (
 
 // Admins is the command admins, for the admins of partners and of single clients.
 type Admins struct {
-	Add    addAdminCmd    `cmd:"" help:"Add an admin of a partner or of one client, without an invite or an email." example:"admins add ada@northlight.example --name 'Ada Lovelace' --role owner --partner 'Northlight MSP'\nadmins add grace@hillside.example --name 'Grace Hopper' --client 'Hillside Dental'"`
+	Add    addAdminCmd    `cmd:"" help:"Add an admin to a partner or client without sending an invite or email." example:"admins add ada@northlight.example --name 'Ada Lovelace' --role owner --partner 'Northlight MSP'\nadmins add grace@hillside.example --name 'Grace Hopper' --client 'Hillside Dental'"`
 	List   listAdminsCmd  `cmd:"" help:"List admins of partners and clients." example:"admins list --partner 'Northlight MSP'"`
 	Remove removeAdminCmd `cmd:"" help:"Remove an admin." example:"admins remove ada@northlight.example --partner 'Northlight MSP'"`
 }
 
 // adminScope selects the scope of admins: a partner or a client.
 type adminScope struct {
-	Partner string `env:"-" help:"The partner: its ID, UUID or name."`
-	Client  string `env:"-" help:"The client organization: its ID, UUID or name."`
+	Partner string `env:"-" help:"The partner's ID, UUID or name."`
+	Client  string `env:"-" help:"The client organization's ID, UUID or name."`
 }
 
 // filter returns the filter for admins of the scope; of any scope if no flag is given.
@@ -47,14 +47,14 @@ type addAdminCmd struct {
 	database.Flags
 	Email string           `arg:"" help:"The email address that the admin signs in with."`
 	Name  string           `required:"" env:"-" help:"The admin's full name."`
-	Role  domain.AdminRole `env:"-" default:"admin" enum:"owner,admin,viewer" help:"The role: owner, admin or viewer."`
+	Role  domain.AdminRole `env:"-" default:"admin" enum:"owner,admin,viewer" help:"The admin's role: owner, admin or viewer."`
 	adminScope
-	JSON bool `name:"json" env:"-" help:"Print JSON: the new admin."`
+	JSON bool `name:"json" env:"-" help:"Print the new admin as JSON."`
 }
 
 // Help says what the scope is.
 func (addAdminCmd) Help() string {
-	return `With --client, the admin has access to that client organization only; without it, to the whole partner. You can omit --partner if there is only one partner. Owners and admins of a partner receive its emails, such as those about failing webhooks. The admin's open invite to the client counts as accepted.`
+	return `With --client, the admin can access only that client organization. Without --client, the admin can access the whole partner. You can omit --partner if there is only one partner. A partner's owners and admins receive its emails, such as warnings about failing webhooks. An open invite to the client counts as accepted.`
 }
 
 // Run adds an admin, by the rules of import.
@@ -146,7 +146,7 @@ type listAdminsCmd struct {
 
 // Help says which admins are listed.
 func (listAdminsCmd) Help() string {
-	return `Without flags, lists the admins of all partners and clients. With --partner, lists those of a partner and its clients. With --client, lists only those of one client organization, not those of its partner.`
+	return `Without flags, the command lists the admins of all partners and clients. With --partner, it lists the admins of a partner and its clients. With --client, it lists only the admins of one client organization.`
 }
 
 // Run lists admins.
@@ -169,13 +169,13 @@ func (c listAdminsCmd) Run(ctx context.Context, s cli.Env) error {
 
 type removeAdminCmd struct {
 	database.Flags
-	Admin string `arg:"" help:"The admin: its ID, as admins list shows it, UUID or email address."`
+	Admin string `arg:"" help:"The admin's ID (as shown by admins list), UUID or email address."`
 	adminScope
 }
 
 // Help says what the flags are for.
 func (removeAdminCmd) Help() string {
-	return `Use --partner or --client if the email address belongs to several admins. Emails that are waiting to be sent to the admin are not sent.`
+	return `If several admins have the email address, use --partner or --client. Emails that are waiting to be sent to the admin are dropped.`
 }
 
 // Run removes an admin.
@@ -220,7 +220,7 @@ func (c removeAdminCmd) find(ctx context.Context, d *db.DB) (db.ListedAdmin, err
 		ids := pg.MapRows(found, func(a *db.ListedAdmin) string {
 			return fmt.Sprintf("%s (%s of %s)", a.ID, a.Role, cmp.Or(a.ClientName, a.PartnerName))
 		})
-		return db.ListedAdmin{}, fmt.Errorf("%q is the email address of %d admins; give the ID of one: %s", c.Admin, len(found), strings.Join(ids, " or "))
+		return db.ListedAdmin{}, fmt.Errorf("%q is the email address of %d admins; specify the ID of one: %s", c.Admin, len(found), strings.Join(ids, " or "))
 	}
 	return found[0], nil
 }

@@ -19,13 +19,13 @@ import (
 
 type allowlistCmd struct {
 	database.Flags
-	Client    string   `arg:"" help:"The client: its ID, as GET /v2/clients shows it or as a UUID, or its name."`
-	SourceIPs []string `name:"mail-source-ips" placeholder:"CIDR,…" help:"The IP addresses from which the mail server sends simulated emails, for the text."`
+	Client    string   `arg:"" help:"The client's ID, UUID or name."`
+	SourceIPs []string `name:"mail-source-ips" placeholder:"CIDR,…" help:"Source IP addresses of simulated emails, to include in the text."`
 	JSON      bool     `name:"json" env:"-" help:"Print only the values, as a JSON object."`
 }
 
 func (allowlistCmd) Help() string {
-	return `The text is for the administrators of the client's email. It lists the senders of all templates, the domain of the links, and the header ` + phishing.HeaderName + `, whose value the service adds to each simulated email to this client. Run it again after you import templates, change --public-url, or move the partner to another cell.`
+	return `The text is for the administrators of the client's email system. It lists the senders of all templates, the domain of the links, and the header ` + phishing.HeaderName + `, with the value that the service adds to each simulated email to this client. Run the command again after you import templates, change --public-url, or move the partner to another cell.`
 }
 
 // Validate rejects invalid IP addresses.

@@ -20,14 +20,14 @@ import (
 // Audit is the command audit, which lists changes and who made them.
 type Audit struct {
 	database.Flags
-	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to this client: its ID, UUID or name. For an archived client, use its ID."`
-	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by this API key: its prefix, as keys list shows it. Use command for changes by commands."`
+	Client string    `env:"-" placeholder:"CLIENT" help:"Only changes to the client with this ID, UUID or name. For an archived client, use the ID."`
+	Key    string    `env:"-" placeholder:"PREFIX" help:"Only changes by the API key with this prefix, as shown by keys list. For changes by commands, use the value command."`
 	Since  cli.Since `env:"-" placeholder:"TIME" help:"Only changes since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 	JSON   bool      `name:"json" env:"-" help:"Print the entries as a JSON array."`
 }
 
 func (Audit) Help() string {
-	return `Lists all successful writes through the API and all commands that changed something, oldest first: the actor, the object and the names of the fields that were set, without their values. The actor is an API key and its IP address, or a command and the operating system's user who ran it. Entries are kept for 400 days.`
+	return `Lists all successful API writes and all commands that changed something, oldest first. Each entry contains the actor, the object and the fields that were set, without their values. The actor is an API key and its IP address, or a command and the operating system user who ran it. Entries are kept for 400 days.`
 }
 
 // Run prints the audit trail. A client may be archived if it is named by its id, which is not looked up.

@@ -29,25 +29,25 @@ import (
 
 // Branding is the command branding, for the brands of partners, clients and the service.
 type Branding struct {
-	Set     setBrandingCmd     `cmd:"" help:"Set fields of the brand of a partner, a client or the service." example:"branding set 'Northlight MSP' --display-name 'Northlight Security' --accent-color '#0b6e4f' --support-contact help@northlight.example\nbranding set 'Northlight MSP' --client 'Hillside Dental' --display-name 'Hillside Dental IT'"`
-	Show    showBrandingCmd    `cmd:"" help:"Show a brand with the fields that it inherits, and where each value comes from." example:"branding show 'Northlight MSP' --client 'Hillside Dental'\nbranding show --service --json"`
-	Preview previewBrandingCmd `cmd:"" help:"Write sample files with a brand: an email, the page after a click on a simulation, and a page of a report." example:"branding preview 'Northlight MSP' --client 'Hillside Dental' --out ."`
-	Clear   clearBrandingCmd   `cmd:"" help:"Remove the brand of a partner, a client or the service: all its fields inherit again." example:"branding clear 'Northlight MSP' --client 'Hillside Dental'"`
+	Set     setBrandingCmd     `cmd:"" help:"Set brand fields for a partner, a client or the service." example:"branding set 'Northlight MSP' --display-name 'Northlight Security' --accent-color '#0b6e4f' --support-contact help@northlight.example\nbranding set 'Northlight MSP' --client 'Hillside Dental' --display-name 'Hillside Dental IT'"`
+	Show    showBrandingCmd    `cmd:"" help:"Show a brand, including inherited fields and the source of each value." example:"branding show 'Northlight MSP' --client 'Hillside Dental'\nbranding show --service --json"`
+	Preview previewBrandingCmd `cmd:"" help:"Write sample files with a brand: an email, the page shown after a click on a simulation, and a report page." example:"branding preview 'Northlight MSP' --client 'Hillside Dental' --out ."`
+	Clear   clearBrandingCmd   `cmd:"" help:"Remove the brand of a partner, a client or the service, so that all its fields are inherited." example:"branding clear 'Northlight MSP' --client 'Hillside Dental'"`
 }
 
 // brandOwnerCmd is a command for the brand of a partner, a client or the service.
 type brandOwnerCmd struct {
 	database.Flags
-	Partner string `arg:"" optional:"" help:"The partner: its ID, UUID or name."`
-	Client  string `env:"-" help:"A client of the partner, whose brand overrides the partner's: its ID, UUID or name."`
-	Service bool   `env:"-" help:"The service's own brand, from which partners inherit."`
+	Partner string `arg:"" optional:"" help:"The partner's ID, UUID or name."`
+	Client  string `env:"-" help:"ID, UUID or name of one of the partner's clients. The client's brand overrides the partner's."`
+	Service bool   `env:"-" help:"The service's own brand, from which partners inherit fields."`
 }
 
 // Validate requires either a partner or --service. --client requires a partner.
 func (c brandOwnerCmd) Validate() error {
 	switch {
 	case c.Service == (c.Partner != ""):
-		return errors.New("give either a partner or --service")
+		return errors.New("specify either a partner or --service")
 	case c.Service && c.Client != "":
 		return errors.New("--client requires a partner")
 	}
@@ -88,18 +88,18 @@ func (c brandOwnerCmd) withOwner(
 type setBrandingCmd struct {
 	brandOwnerCmd
 	config.MailDomainsFlag
-	DisplayName    *string `env:"-" placeholder:"NAME" help:"The name that people see, at most 200 characters."`
-	Logo           *string `env:"-" placeholder:"FILE" help:"A PNG or JPEG file of at most 256 kB and 2,000 pixels a side."`
-	AccentColor    *string `env:"-" placeholder:"#RRGGBB" help:"The color of buttons. Text on it is black or white, whichever has more contrast."`
+	DisplayName    *string `env:"-" placeholder:"NAME" help:"The display name, at most 200 characters."`
+	Logo           *string `env:"-" placeholder:"FILE" help:"The logo: a PNG or JPEG file of at most 256 kB and 2,000 pixels per side."`
+	AccentColor    *string `env:"-" placeholder:"#RRGGBB" help:"The color of buttons. Button text is black or white, whichever has more contrast."`
 	SenderName     *string `env:"-" placeholder:"NAME" help:"The sender's name in emails."`
-	SenderEmail    *string `env:"-" placeholder:"ADDRESS" help:"The sender's address in emails. Its domain must be one of --mail-domains."`
+	SenderEmail    *string `env:"-" placeholder:"ADDRESS" help:"The sender's address in emails. The address must have a domain from --mail-domains."`
 	ReplyTo        *string `env:"-" placeholder:"ADDRESS" help:"The address that receives replies to emails."`
-	SupportContact *string `env:"-" placeholder:"CONTACT" help:"Where people ask for help: an email address, a phone number or an https URL."`
+	SupportContact *string `env:"-" placeholder:"CONTACT" help:"The contact for help: an email address, a phone number or an https URL."`
 	PostalLine     *string `env:"-" placeholder:"TEXT" help:"The postal address, on one line, for the footer of emails."`
 }
 
 func (setBrandingCmd) Help() string {
-	return `Only the given fields change. An empty value, such as --logo=, removes a field's own value, so that the field inherits: a client from its partner, a partner from the service. Emails and reports that are generated afterward use the new values.`
+	return `Changes only the given fields. An empty value, such as --logo=, clears a field. A client then inherits the field from its partner, and a partner inherits it from the service. Emails and reports generated afterward use the new values.`
 }
 
 // flags returns the values of the fields by their names; nil for a field that is not given.
@@ -121,7 +121,7 @@ func (c setBrandingCmd) Validate() error {
 			return err
 		}
 	}
-	return errors.New("give a field to set, such as --display-name")
+	return errors.New("specify a field to set, such as --display-name")
 }
 
 // Run sets the fields by the rules of an import.
@@ -147,7 +147,7 @@ func (c setBrandingCmd) Run(ctx context.Context, s cli.Env) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.Out, "set %s of the brand of %s\n", strings.Join(fields, ", "), of.name)
+		_, err = fmt.Fprintf(s.Out, "set %s in the brand of %s\n", strings.Join(fields, ", "), of.name)
 		return err
 	})
 }
@@ -211,7 +211,7 @@ func readLogo(name string) (*string, error) {
 
 type showBrandingCmd struct {
 	brandOwnerCmd
-	JSON bool `name:"json" env:"-" help:"Print the fields as a JSON array. The logo is in base64."`
+	JSON bool `name:"json" env:"-" help:"Print the fields as a JSON array, with the logo in base64."`
 }
 
 // brandLine is a field of a brand as the command prints it in JSON. Value is null if no brand has one.

@@ -54,7 +54,7 @@ func TestBranding(t *testing.T) {
 	file := fileOf(t, logo.String())
 
 	c.says([]string{"branding", "set", "partner", "--display-name= Northwind ", "--logo", file, "--accent-color=#FFD400"},
-		"set accent_color, display_name, logo of the brand of partner")
+		"set accent_color, display_name, logo in the brand of partner")
 	c.must("branding", "set", "Partner", "--client", client.String(), "--sender-name=Acme IT", "--sender-email=It@mail.example.com", "--mail-domains=x.example,mail.example.com")
 	c.must("branding", "set", "--service", "--display-name=Platform", "--support-contact=help@platform.example", "--accent-color=#000000")
 	c.audited("branding set partner accent_color display_name logo", "branding set client sender_email sender_name",
@@ -91,15 +91,15 @@ func TestBrandingRejects(t *testing.T) {
 		usage bool
 		words string
 	}{
-		{[]string{"--display-name=A"}, true, "give either a partner or --service"},
-		{[]string{"partner", "--service", "--display-name=A"}, true, "give either a partner or --service"},
+		{[]string{"--display-name=A"}, true, "specify either a partner or --service"},
+		{[]string{"partner", "--service", "--display-name=A"}, true, "specify either a partner or --service"},
 		{[]string{"--service", "--client=x", "--display-name=A"}, true, "--client requires a partner"},
-		{[]string{"partner"}, true, "give a field to set"},
+		{[]string{"partner"}, true, "specify a field to set"},
 		{[]string{"partner", "--display-name=A", "--mail-domains=local"}, true, `--mail-domains: "local" is not a domain`},
 		{[]string{"Other", "--client", client.String(), "--display-name=A"}, false, "belongs to another partner"},
 		{[]string{"partner", "--accent-color=red"}, false, "--accent-color must be a color"},
-		{[]string{"partner", "--sender-email=a@mail.example.com"}, false, "--sender-email needs the domains"},
-		{[]string{"partner", "--sender-email=a@mail.example.com", "--mail-domains=example.com"}, false, "--sender-email must have one of the domains of --mail-domains: example.com"},
+		{[]string{"partner", "--sender-email=a@mail.example.com"}, false, "--sender-email requires --mail-domains"},
+		{[]string{"partner", "--sender-email=a@mail.example.com", "--mail-domains=example.com"}, false, "--sender-email must use one of the domains in --mail-domains: example.com"},
 		{[]string{"partner", "--reply-to=x"}, false, "--reply-to must be an email address"},
 		{[]string{"partner", "--logo", fileOf(t, "GIF89a")}, false, "--logo must be a PNG or JPEG image"},
 		{[]string{"partner", "--logo", fileOf(t, string(make([]byte, domain.MaxLogoBytes+9)))}, false, "--logo must be a file of at most 256 kB"},
@@ -140,9 +140,9 @@ func TestBrandingPreview(t *testing.T) {
 	for _, tt := range []struct {
 		args, want []string
 	}{
-		{[]string{"partner"}, []string{"awareness program of Example Client", "Northwind"}},
-		{[]string{"--service"}, []string{"awareness program of Example Client", "Example Partner"}},
-		{[]string{"partner", "--client", client.String()}, []string{"awareness program of " + name, "Northwind"}},
+		{[]string{"partner"}, []string{"Example Client security awareness program", "Northwind"}},
+		{[]string{"--service"}, []string{"Example Client security awareness program", "Example Partner"}},
+		{[]string{"partner", "--client", client.String()}, []string{name + " security awareness program", "Northwind"}},
 	} {
 		c.must(append([]string{"branding", "preview", "--out", dir}, tt.args...)...)
 		text, err := os.ReadFile(filepath.Join(dir, "brand-email.html"))

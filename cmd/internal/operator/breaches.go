@@ -16,12 +16,12 @@ import (
 
 // Breaches is the command breaches, which imports breaches.
 type Breaches struct {
-	Import importBreachesCmd `cmd:"" help:"Import breaches in the format of Have I Been Pwned (https://haveibeenpwned.com). Its data is licensed under CC BY 4.0: credit it wherever you show it." example:"breaches import breaches.json"`
+	Import importBreachesCmd `cmd:"" help:"Import breaches in the Have I Been Pwned format (https://haveibeenpwned.com). The data is licensed under CC BY 4.0; credit the source wherever you show the data." example:"breaches import breaches.json"`
 }
 
 type importBreachesCmd struct {
 	database.Flags
-	File string `arg:"" type:"existingfile" help:"JSON list of breaches, as returned by the breaches operation of Have I Been Pwned."`
+	File string `arg:"" type:"existingfile" help:"JSON list of breaches, as returned by the breaches endpoint of Have I Been Pwned."`
 }
 
 // breachCredit is the attribution that the data's license requires.

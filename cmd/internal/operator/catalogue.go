@@ -14,8 +14,8 @@ import (
 
 // Catalogue is the command catalogue, which copies catalogues to another cell.
 type Catalogue struct {
-	Export exportCatalogueCmd `cmd:"" help:"Export courses, templates, breaches and frameworks with their IDs, one per line, for another cell." example:"catalogue export > catalogue.ndjson"`
-	Import importCatalogueCmd `cmd:"" help:"Import an export of another cell's catalog into this cell. The import can be repeated." example:"catalogue import catalogue.ndjson"`
+	Export exportCatalogueCmd `cmd:"" help:"Export courses, templates, breaches and frameworks with their IDs, one object per line, for another cell." example:"catalogue export > catalogue.ndjson"`
+	Import importCatalogueCmd `cmd:"" help:"Import another cell's exported catalog into this cell. You can safely repeat the import." example:"catalogue import catalogue.ndjson"`
 }
 
 type exportCatalogueCmd struct{ database.Flags }
@@ -33,7 +33,7 @@ func (c exportCatalogueCmd) Run(ctx context.Context, s cli.Env) error {
 
 type importCatalogueCmd struct {
 	database.Flags
-	File string `arg:"" type:"existingfile" help:"The output of catalogue export."`
+	File string `arg:"" type:"existingfile" help:"File with the output of catalogue export."`
 }
 
 // catalogueProgressEvery is the number of lines between two progress messages.

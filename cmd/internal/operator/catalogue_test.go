@@ -63,7 +63,7 @@ func TestEnableTemplates(t *testing.T) {
 		return len(options)
 	}
 	all := options()
-	if got := c.must("templates", "enable", client, "it", "finance", "it"); !strings.HasSuffix(got, " ("+client+") receives templates of the categories finance, it\n") {
+	if got := c.must("templates", "enable", client, "it", "finance", "it"); !strings.HasSuffix(got, " ("+client+") receives templates in the categories finance, it\n") {
 		t.Error(got)
 	}
 	if n := options(); n == 0 || n >= all {

@@ -27,7 +27,7 @@ import (
 type Directory struct {
 	Connect    connectDirectoryCmd    `cmd:"" help:"Connect a client to its directory, or store new settings or credentials."`
 	Disconnect disconnectDirectoryCmd `cmd:"" help:"Disconnect a client from its directory. The client's users remain but are no longer synced." example:"directory disconnect 'Hillside Dental'"`
-	List       listDirectoriesCmd     `cmd:"" help:"List the clients that have a directory, with the result of their last sync." example:"directory list"`
+	List       listDirectoriesCmd     `cmd:"" help:"List clients that have a directory, each with the result of its last sync." example:"directory list"`
 	Run        runDirectoryCmd        `cmd:"" help:"Sync a client with its directory now." example:"directory run 'Lakeside Clinic'"`
 }
 
@@ -37,7 +37,7 @@ type connectDirectoryCmd struct {
 }
 
 type connectClientCmd struct {
-	Client    string              `arg:"" help:"The client: its ID, UUID or name."`
+	Client    string              `arg:"" help:"The client's ID, UUID or name."`
 	Microsoft connectMicrosoftCmd `cmd:"" help:"Connect to Microsoft Entra ID." example:"directory connect 'Hillside Dental' microsoft --tenant hillside.example --app-id 6a1f4a52-52f0-4a5e-9d6a-0c1c2f9e7b11 --secret-file secret.txt"`
 	Google    connectGoogleCmd    `cmd:"" help:"Connect to Google Workspace." example:"directory connect 'Lakeside Clinic' google --credentials-file account.json --admin admin@example.com"`
 }
@@ -53,8 +53,8 @@ type connectMicrosoftCmd struct {
 	connectFlags
 	Tenant     string `required:"" env:"-" help:"The tenant's ID or one of its domains."`
 	AppID      string `required:"" name:"app-id" env:"-" help:"The ID of the app registered in the tenant."`
-	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret. You can delete it afterward."`
-	Group      string `env:"-" placeholder:"ID" help:"The object ID of a group. Only its members are synced, including those of nested groups."`
+	SecretFile string `required:"" name:"secret-file" env:"-" type:"path" help:"A file with the app's client secret. You can delete the file afterward."`
+	Group      string `env:"-" placeholder:"ID" help:"The object ID of a group. Only members of this group and its nested groups are synced."`
 }
 
 // Run connects the client of the command line.
@@ -67,9 +67,9 @@ func (c connectMicrosoftCmd) Run(ctx context.Context, s cli.Env, to *connectClie
 
 type connectGoogleCmd struct {
 	connectFlags
-	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"A file with the JSON key of a service account with domain-wide delegation. You can delete it afterward."`
+	CredentialsFile string `required:"" name:"credentials-file" env:"-" type:"path" help:"A file with the JSON key of a service account with domain-wide delegation. You can delete the file afterward."`
 	Admin           string `required:"" env:"-" placeholder:"EMAIL" help:"The administrator on whose behalf the service account acts."`
-	Domain          string `env:"-" help:"The only domain to sync. Default: all of the customer's domains."`
+	Domain          string `env:"-" help:"The domain to sync. Default: all domains of the Google Workspace customer."`
 }
 
 // Run connects the client of the command line.
@@ -129,7 +129,7 @@ func readCredentials(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(text) > maxCredentials:
-		return nil, fmt.Errorf("%s is too large for a file of credentials", name)
+		return nil, fmt.Errorf("%s is too large for a credentials file", name)
 	case strings.TrimSpace(string(text)) == "":
 		return nil, fmt.Errorf("%s is empty", name)
 	}
@@ -147,7 +147,7 @@ func plainError(err error) error {
 
 type disconnectDirectoryCmd struct {
 	database.Flags
-	Client string `arg:"" help:"The client: its ID, UUID or name."`
+	Client string `arg:"" help:"The client's ID, UUID or name."`
 }
 
 // Run disconnects a client. It may be repeated if it fails.
@@ -220,14 +220,14 @@ type runDirectoryCmd struct {
 	database.Flags
 	config.DirectoryFlags
 	database.KeyFlags
-	Client string `arg:"" help:"The client: its ID, UUID or name."`
-	Force  bool   `env:"-" help:"Deactivate any number of users. If omitted, a run changes nothing if it would deactivate more than 5 users and more than 20% of the directory's users, or all of them (two or more)."`
+	Client string `arg:"" help:"The client's ID, UUID or name."`
+	Force  bool   `env:"-" help:"Allow the run to deactivate any number of users. Without this flag, a run changes nothing if it would deactivate all users from the directory (two or more), or more than 5 users and more than 20% of the directory's users."`
 }
 
 func (runDirectoryCmd) Help() string {
 	return "If the run is interrupted, the service completes it. The exit status is 0 if the run is complete. The output " +
-		"counts users and, as without_email, the directory's accounts without an email address, which have no user. For " +
-		"Google, these include accounts without a mailbox."
+		"counts users. In addition, without_email counts the directory's accounts that have no email address and therefore no " +
+		"user. For Google, these include accounts without a mailbox."
 }
 
 // Run syncs a client and prints the outcome, in place of the runner's log.

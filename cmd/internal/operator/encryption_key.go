@@ -30,13 +30,13 @@ func (newKeyCmd) Run(s cli.Env) error {
 type rotateKeyCmd struct {
 	database.Flags
 	database.KeyFlags
-	Old string `env:"-" placeholder:"KEY" help:"The previous key, if it does not follow the new one in --encryption-key: in base64, or file:PATH."`
+	Old string `env:"-" placeholder:"KEY" help:"The previous key, in base64 or as file:PATH, if --encryption-key does not already include it."`
 }
 
 func (rotateKeyCmd) Help() string {
-	return `First, create a key with partnerapi encryption-key. Restart every process with --encryption-key NEW,OLD (with file:PATH, put NEW before OLD in the file; no restart is needed). Then run this command with the same keys. Then remove OLD. If the command is interrupted, run it again.
+	return `First, create a key with partnerapi encryption-key. Next, restart every process with --encryption-key NEW,OLD. With file:PATH, put NEW before OLD in the file instead; no restart is needed. Then run this command with the same keys, and finally remove OLD. If the command is interrupted, run it again.
 
-With an embedded database and without --encryption-key, this command creates the new key itself, as the first one in encryption.key.`
+With an embedded database and without --encryption-key, this command creates the new key itself and puts it first in encryption.key.`
 }
 
 // Validate rejects invalid keys, and --old without --encryption-key; kong calls it while parsing.

@@ -17,18 +17,18 @@ import (
 // Export is the command export, which writes the objects of the service.
 type Export struct {
 	database.Flags
-	File    string `arg:"" optional:"" default:"-" help:"The file to write; - for standard output."`
-	Partner string `env:"-" help:"The partner whose objects to write: its ID, UUID or name. Default: all partners."`
-	Signals string `env:"-" placeholder:"FILE" help:"A file for what users did, such as completed courses and signed policies, in the format that ingest reads."`
+	File    string `arg:"" optional:"" default:"-" help:"File to write; - for standard output."`
+	Partner string `env:"-" help:"Only objects of the partner with this ID, UUID or name. Default: all partners."`
+	Signals string `env:"-" placeholder:"FILE" help:"File to write users' activity to, such as completed courses and signed policies, in the format that ingest reads."`
 }
 
 func (Export) Help() string {
-	return "Writes all objects that the command import accepts, one JSON object per line. Importing the lines into " +
-		"another database creates the same objects there. The export does not include the templates and breaches of " +
-		"the catalog: import those first, with the commands templates import and breaches import. All data is from one " +
-		"moment: the command reads in one transaction, which changes nothing, does not block others and lasts as long " +
-		"as the export. A file receives its name when it is complete. The guide at /docs/operate/import " +
-		"describes the lines."
+	return "Writes all objects that import accepts, one JSON object per line. Importing the lines into " +
+		"another database creates the same objects there. The export does not include the catalog's templates and " +
+		"breaches; import them first, with templates import and breaches import. All data is from the same moment, because " +
+		"the command reads it in one transaction. The transaction changes nothing, does not block others and lasts as long " +
+		"as the export. An incomplete file has a temporary name. The guide at /docs/operate/import " +
+		"describes the format."
 }
 
 // Run writes the objects of --partner or of all partners, from the standby if there is one, and prints their numbers.

@@ -20,20 +20,20 @@ import (
 type Import struct {
 	database.Flags
 	config.MailDomainsFlag
-	File   string `arg:"" help:"A file of objects, one JSON object per line; - for standard input."`
-	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"The kind of objects, such as user, if the file is a table instead: comma-separated values with the names of the fields in the first row."`
-	DryRun bool   `name:"dry-run" env:"-" help:"Check everything and print the same report, but change nothing. Meanwhile, the rows that the lines would change are locked."`
-	Errors string `env:"-" placeholder:"FILE" help:"A file for all rejected lines: one JSON object with line and reason for each."`
+	File   string `arg:"" help:"File with one JSON object per line; - for standard input."`
+	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"Kind of object in FILE, such as user. FILE is then read as CSV, with field names in the first row."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Check all lines and print the same report, without changing anything. During the check, the rows that the lines would change are locked."`
+	Errors string `env:"-" placeholder:"FILE" help:"File to write all rejected lines to, each as a JSON object with line and reason."`
 }
 
 func (Import) Help() string {
 	return "A line with an unknown ID creates an object with that ID; any other line sets the fields that it contains. " +
-		"Nothing is deleted. The lines can be in any order: the command first reads them into a table of the database and " +
-		"then applies them. New objects publish no events and send no emails, except simulations that are still due; changed objects publish their events. " +
-		"Invalid lines are skipped; the others are applied. The first 20 invalid lines are printed with their numbers on standard error, " +
+		"Nothing is deleted. The lines can be in any order: the command reads all of them into a database table before it " +
+		"applies them. New objects publish no events and send no emails, except simulations that are still due. Changed objects publish their events. " +
+		"Invalid lines are skipped; all others are applied. The command prints the first 20 invalid lines with their numbers on standard error, " +
 		"with a count by reason; --errors writes all of them to a file. If the command is interrupted, run it again with the same lines. The exit status is 0 if all lines were " +
-		"applied, now or before, and 1 if a line was rejected or the command was interrupted. The guide at " +
-		"/docs/operate/import describes the lines."
+		"applied, now or earlier, and 1 if a line was rejected or the command was interrupted. The guide at " +
+		"/docs/operate/import describes the format."
 }
 
 // Run imports the objects and prints the outcome.
@@ -97,13 +97,13 @@ func (c Import) Run(ctx context.Context, s cli.Env) (err error) {
 // Ingest is the command ingest, which records events of the platform.
 type Ingest struct {
 	database.Flags
-	File string `arg:"" help:"A file of signals, one JSON object per line; - for standard input."`
+	File string `arg:"" help:"File with one signal per line, as a JSON object; - for standard input."`
 }
 
 func (Ingest) Help() string {
-	return "Each signal is applied once, in any order and however often you send it: the command is idempotent, " +
-		"so you can run it again with the same lines. Invalid lines are printed with their numbers on standard error " +
-		"and skipped; the others are applied. The exit status is 0 if all lines were applied, now or before, " +
+	return "The command is idempotent: it applies each signal once, in any order, however often you send it. " +
+		"If the command is interrupted, run it again with the same lines. Invalid lines are skipped and printed with their numbers " +
+		"on standard error; all others are applied. The exit status is 0 if all lines were applied, now or earlier, " +
 		"and 1 if a line was rejected or the command was interrupted."
 }
 

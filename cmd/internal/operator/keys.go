@@ -23,22 +23,22 @@ import (
 
 // Keys is the command keys, which creates, lists, rotates and revokes API keys.
 type Keys struct {
-	Create createKeyCmd  `cmd:"" help:"Create a key and print only the key. It cannot be shown again." example:"keys create --partner 'Northlight MSP' --name 'PSA sync' --clients all --scopes read,write\nkeys create --partner 'Northlight MSP' --name Report --clients 'Hillside Dental' --scopes read --expires 2028-01-31"`
+	Create createKeyCmd  `cmd:"" help:"Create a key and print only the key. The key cannot be shown again." example:"keys create --partner 'Northlight MSP' --name 'PSA sync' --clients all --scopes read,write\nkeys create --partner 'Northlight MSP' --name Report --clients 'Hillside Dental' --scopes read --expires 2028-01-31"`
 	List   listKeysCmd   `cmd:"" help:"List the keys, without their secrets." example:"keys list"`
-	Rotate rotateTextCmd `cmd:"" help:"Give a key a new secret and print only the secret. The old secret stays valid for some time." example:"keys rotate pk_1cY4nTq8Zb --old-until 7d\nkeys rotate pk_1cY4nTq8Zb --end-old"`
+	Rotate rotateTextCmd `cmd:"" help:"Create a new secret for a key and print only the secret. The old secret stays valid for 7 days by default." example:"keys rotate pk_1cY4nTq8Zb --old-until 7d\nkeys rotate pk_1cY4nTq8Zb --end-old"`
 	Revoke revokeKeyCmd  `cmd:"" help:"Revoke a key. Running services reject it within 30 seconds." example:"keys revoke pk_1cY4nTq8Zb"`
 }
 
 type createKeyCmd struct {
 	database.Flags
-	Name    string         `required:"" env:"-" help:"The key's name, which says what it is for."`
-	Partner string         `env:"-" help:"The partner: its ID, UUID or name. You can omit it if there is only one."`
+	Name    string         `required:"" env:"-" help:"A name that says what the key is for."`
+	Partner string         `env:"-" help:"The partner's ID, UUID or name. You can omit this flag if there is only one partner."`
 	Clients string         `required:"" env:"-" placeholder:"all|CLIENT,…" help:"The clients that the key can access: their IDs, UUIDs or names. For an archived client, or one with a comma in its name, use the ID."`
 	Scopes  []domain.Scope `required:"" env:"-" placeholder:"read,write" help:"The key's permissions: read, write or both."`
 	From    []string       `env:"-" placeholder:"CIDR,…" help:"Up to 100 networks or IP addresses from which the key can be used. Default: all."`
-	Expires domain.Date    `env:"-" placeholder:"DATE" help:"The day (UTC) from which the key no longer works, such as 2027-01-31."`
+	Expires domain.Date    `env:"-" placeholder:"DATE" help:"The first day (UTC) on which the key no longer works, such as 2027-01-31."`
 	V1      bool           `name:"v1" env:"-" help:"Allow the key to use v1 even if new keys cannot (v1 phase --new off)."` // v1-line
-	JSON    bool           `name:"json" env:"-" help:"Print JSON: the key, its prefix and its settings."`
+	JSON    bool           `name:"json" env:"-" help:"Print the key, its prefix and its settings as JSON."`
 }
 
 // Validate rejects an invalid name, scope or network, and an end that has passed.
@@ -168,7 +168,7 @@ const maxNetworks = 100
 // maxNetworks are an error, as are zones and IPv4 addresses in IPv6.
 func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	if len(texts) > maxNetworks {
-		return nil, fmt.Errorf("%d networks are more than the maximum of %d", len(texts), maxNetworks)
+		return nil, fmt.Errorf("too many networks: %d; the maximum is %d", len(texts), maxNetworks)
 	}
 	var list []netip.Prefix
 	for _, text := range texts {
@@ -249,7 +249,7 @@ func (c listKeysCmd) Run(ctx context.Context, s cli.Env) error {
 
 type revokeKeyCmd struct {
 	database.Flags
-	Prefix string `arg:"" help:"The key's prefix, as keys list shows it, or the prefix of an earlier secret."`
+	Prefix string `arg:"" help:"The key's prefix, as shown by keys list, or the prefix of an earlier secret."`
 }
 
 // Run revokes a key, and names the webhooks that end with it.
@@ -271,7 +271,7 @@ func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		fmt.Fprintln(s.Out, "revoked", c.Prefix)
 		for _, h := range hooks {
-			fmt.Fprintf(s.Out, "webhook %s (%s) ends with the key: it is disabled within a minute. To keep it, PATCH it with "+
+			fmt.Fprintf(s.Out, "webhook %s (%s) ends with the key and is disabled within a minute. To keep the webhook, PATCH it with "+
 				"{\"status\": \"active\"} and another key that has at least the same access.\n", h.ID, domain.Visible(h.URL))
 		}
 		return nil
@@ -288,21 +288,21 @@ func explainNoKey(err error, prefix string) error {
 
 type rotateTextCmd struct {
 	database.Flags
-	Prefix   string      `arg:"" help:"The key's prefix, as keys list shows it, or the prefix of an earlier secret."`
-	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"How long the current secret stays valid, at most 365d and not longer than the key; 0s ends it now. Default: 7d."`
-	Expires  domain.Date `env:"-" placeholder:"DATE" help:"The new day (UTC) from which the key no longer works. Default: unchanged."`
+	Prefix   string      `arg:"" help:"The key's prefix, as shown by keys list, or the prefix of an earlier secret."`
+	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Time for which the current secret stays valid: at most 365d and no longer than the key. 0s ends the secret now. Default: 7d."`
+	Expires  domain.Date `env:"-" placeholder:"DATE" help:"New expiry date: the first day (UTC) on which the key no longer works. Default: unchanged."`
 	EndOld   bool        `name:"end-old" env:"-" help:"End the replaced secret now, without creating a new one."`
-	JSON     bool        `name:"json" env:"-" help:"Print JSON: the new secret, its prefix, and the prefix and the end of the old secret."`
+	JSON     bool        `name:"json" env:"-" help:"Print the new secret and its prefix, and the old secret's prefix and end time, as JSON."`
 }
 
 // Help says what continues.
 func (rotateTextCmd) Help() string {
-	return "The key remains the same key: it keeps its webhooks, scopes, clients, networks and budgets. " +
-		"It also keeps its phase and usage of v1. " + // v1-line
-		"A key has at most two valid secrets, so another rotation ends the oldest one. Running services reject an ended secret " +
+	return "The key keeps its webhooks, scopes, clients, networks and budgets. " +
+		"The key also keeps its v1 phase and usage. " + // v1-line
+		"A key has at most two valid secrets, so another rotation ends the oldest secret. Running services reject an ended secret " +
 		"within 30 seconds. Commands accept the prefix of either secret. " +
-		"keys revoke ends the key with all its secrets. Rotate only after all processes of the service run this version: " +
-		"earlier versions know only the newest secret."
+		"keys revoke ends the key and all its secrets. Rotate only after all processes of the service run this version, " +
+		"because earlier versions accept only the newest secret."
 }
 
 // A replaced text stays valid for oldFor, unless a flag says otherwise, and at most for maxOldFor.

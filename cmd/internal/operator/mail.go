@@ -22,12 +22,12 @@ import (
 
 // Mail is the command mail, for failed emails and for the emails that a client's users get.
 type Mail struct {
-	Failed    failedMailCmd   `cmd:"" help:"List the emails that failed permanently, and why." example:"mail failed --since 36h"`
+	Failed    failedMailCmd   `cmd:"" help:"List permanently failed emails, and why they failed." example:"mail failed --since 36h"`
 	Retry     retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
-	Enable    switchMailCmd   `cmd:"" help:"Switch on a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
-	Disable   switchMailCmd   `cmd:"" help:"Switch off a kind of automatic email, or the report link of simulations, for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
+	Enable    switchMailCmd   `cmd:"" help:"Turn on a kind of automatic email, or the report link in simulations, for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
+	Disable   switchMailCmd   `cmd:"" help:"Turn off a kind of automatic email, or the report link in simulations, for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`
 	Switches  mailSwitchesCmd `cmd:"" help:"Show which kinds of automatic emails a client or partner receives." example:"mail switches 'Hillside Dental'"`
-	Allowlist allowlistCmd    `cmd:"" help:"Print what a client's email filters must let through, and how." example:"mail allowlist 'Hillside Dental' --mail-source-ips 198.51.100.25"`
+	Allowlist allowlistCmd    `cmd:"" help:"Print what a client's email filters must let through, with instructions." example:"mail allowlist 'Hillside Dental' --mail-source-ips 198.51.100.25"`
 }
 
 type failedMailCmd struct {
@@ -74,20 +74,20 @@ func (c failedMailCmd) Run(ctx context.Context, s cli.Env) error {
 
 type retryMailCmd struct {
 	database.Flags
-	IDs   []string  `arg:"" optional:"" name:"id" help:"The IDs of emails, as mail failed shows them."`
-	All   bool      `env:"-" help:"All permanently failed emails."`
-	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all: only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
+	IDs   []string  `arg:"" optional:"" name:"id" help:"IDs of emails, as shown by mail failed."`
+	All   bool      `env:"-" help:"Resend all permanently failed emails."`
+	Since cli.Since `env:"-" placeholder:"TIME" help:"With --all, only emails that failed since this time: 2027-01-31 (UTC), 2027-01-31T12:00:00Z, or 36h for 36 hours ago."`
 }
 
 func (retryMailCmd) Help() string {
-	return `An email that was requested more than three days ago is attempted once. An email that is no longer wanted, such as one to an inactive user, fails again.`
+	return `An email requested more than three days ago is attempted only once. An email that is no longer wanted, such as an email to an inactive user, fails again.`
 }
 
 // Validate requires either valid ids of emails or --all, not both. --since requires --all.
 func (c retryMailCmd) Validate() error {
 	switch {
 	case c.All == (len(c.IDs) > 0):
-		return errors.New("give either the IDs of emails or --all")
+		return errors.New("specify either the IDs of emails or --all")
 	case !c.Since.IsZero() && !c.All:
 		return errors.New("--since requires --all")
 	}
@@ -123,7 +123,7 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		fmt.Fprintf(s.Out, "%s will be sent again\n", output.Plural(total, "email", "emails"))
 		if total == 0 {
-			return errors.New("none of these emails failed permanently; mail failed lists those that did")
+			return errors.New("none of these emails failed permanently; mail failed lists the emails that did")
 		}
 		return nil
 	})
@@ -132,8 +132,8 @@ func (c retryMailCmd) Run(ctx context.Context, s cli.Env) error {
 // switchMailCmd is both mail enable and mail disable, for a kind of email that the service sends on its own.
 type switchMailCmd struct {
 	database.Flags
-	Client string             `arg:"" help:"The client: its ID, UUID or name. For a kind of email to partners, the partner: its ID, UUID or name."`
-	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email or report-link: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
+	Client string             `arg:"" help:"ID, UUID or name of the client or, for a kind of email to partners, the partner."`
+	Kind   domain.MessageType `arg:"" enum:"${client_mails},${partner_mails}" help:"The kind of email, or report-link: one of ${client_mails} for a client, one of ${partner_mails} for a partner."`
 }
 
 // Vars are the kinds of emails that can be switched, for the help of commands.
@@ -146,7 +146,7 @@ func joined(kinds []domain.MessageType) string {
 func (switchMailCmd) Help() string {
 	return `The switch applies when an email is due to be sent. Emails that were due while a kind was off are not sent later. All kinds are on by default except monthly-report and report-link.
 
-report-link is the link "Report this message" in simulated emails. It shows users that an email is a simulation, so it is off for new clients. It is on for clients that existed before version 1.1. Without it, users report simulations with the report button of their email program (signal email_reported).`
+report-link is the "Report this message" link in simulated emails. The link reveals that an email is a simulation, so it is off for new clients. For clients that existed before version 1.1, report-link is on. Without the link, users report simulations with the report button of their email program (signal email_reported).`
 }
 
 // Run switches a kind of email on or off for a client. If partners get that kind, c.Client names a partner.
@@ -197,14 +197,14 @@ type switchLine struct {
 type mailSwitchesCmd struct {
 	database.Flags
 	JSON    bool   `name:"json" env:"-" help:"Print the switches as a JSON array."`
-	Client  string `arg:"" optional:"" help:"The client: its ID, UUID or name."`
-	Partner string `env:"-" help:"Partner to show instead of a client: its ID, UUID or name."`
+	Client  string `arg:"" optional:"" help:"The client's ID, UUID or name."`
+	Partner string `env:"-" help:"ID, UUID or name of a partner to show instead of a client."`
 }
 
 // Validate requires either a client or a partner, not both.
 func (c mailSwitchesCmd) Validate() error {
 	if (c.Client == "") == (c.Partner == "") {
-		return errors.New("give either a client or --partner")
+		return errors.New("specify either a client or --partner")
 	}
 	return nil
 }

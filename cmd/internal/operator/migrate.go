@@ -19,13 +19,13 @@ import (
 type Migrate struct {
 	database.Flags
 	database.CellFlags
-	Status bool `env:"-" help:"Change nothing: list all migrations, with the locks of each and their approximate duration."`
-	DryRun bool `name:"dry-run" env:"-" help:"Change nothing: list the missing migrations, with the locks of each and their approximate duration."`
-	JSON   bool `env:"-" help:"With --status or --dry-run: print one JSON object."`
+	Status bool `env:"-" help:"List all migrations with their locks and approximate durations, without changing anything."`
+	DryRun bool `name:"dry-run" env:"-" help:"List the missing migrations with their locks and approximate durations, without changing anything."`
+	JSON   bool `env:"-" help:"With --status or --dry-run, print one JSON object."`
 }
 
 func (Migrate) Help() string {
-	return `You can migrate while the previous version serves. If a lock is not available within half a second, the command retries after a pause, for about ten minutes. Migrations that are complete by then remain.`
+	return `You can migrate while the previous version is running. If a lock is not available within half a second, the command pauses and retries for about ten minutes. Migrations that are complete by then remain in place.`
 }
 
 // Validate rejects contradictory flags.

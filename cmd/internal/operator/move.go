@@ -25,14 +25,14 @@ import (
 // Move is the command move, which moves a partner to another cell.
 type Move struct {
 	Partner movePartnerCmd `cmd:"" default:"withargs" help:"Move a partner to another cell, or resume an interrupted move." example:"move partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi --dry-run\nmove partner 'Tidewater MSP' --to postgres://partnerapi@cell01.example.com/partnerapi"`
-	Status  moveStatusCmd  `cmd:"" help:"List the moves of partners from and to this cell." example:"move status"`
-	Cancel  moveCancelCmd  `cmd:"" help:"Cancel a move, unless the other cell serves the partner already." example:"move cancel 'Fabrikam IT' --to postgres://partnerapi@cell01.example.com/partnerapi"`
+	Status  moveStatusCmd  `cmd:"" help:"List partners' moves to and from this cell." example:"move status"`
+	Cancel  moveCancelCmd  `cmd:"" help:"Cancel a move, unless the other cell already serves the partner." example:"move cancel 'Fabrikam IT' --to postgres://partnerapi@cell01.example.com/partnerapi"`
 }
 
 // moveFlags select the partner to move and the two databases. The database, key and store flags are the old cell's.
 type moveFlags struct {
 	database.Flags
-	Partners []string `arg:"" name:"partner" help:"The partners, which are moved one after another: the ID, UUID or name of each."`
+	Partners []string `arg:"" name:"partner" help:"IDs, UUIDs or names of the partners to move, one after another."`
 	To       string   `required:"" env:"-" placeholder:"URL" help:"URL of the other cell's PostgreSQL database."`
 }
 
@@ -40,19 +40,19 @@ type movePartnerCmd struct {
 	moveFlags
 	database.KeyFlags
 	config.StoreFlag
-	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"The file with the other cell's encryption key. Default: the same key as this cell's."`
-	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Location of the other cell's report files. Default: the same --report-store as this cell's."`
-	Keep          time.Duration `env:"-" default:"168h" help:"How long this cell keeps the rows afterward."`
-	DryRun        bool          `name:"dry-run" env:"-" help:"Change nothing: print what would be moved and what prevents the move."`
+	ToKey         string        `name:"to-key" env:"-" type:"path" placeholder:"FILE" help:"File with the other cell's encryption key. Default: this cell's key."`
+	ToReportStore string        `name:"to-report-store" env:"-" placeholder:"URL" help:"Location of the other cell's report files. Default: this cell's --report-store."`
+	Keep          time.Duration `env:"-" default:"168h" help:"Time for which this cell keeps the partner's rows after the move."`
+	DryRun        bool          `name:"dry-run" env:"-" help:"Print what would be moved and what prevents the move, without changing anything."`
 }
 
 func (movePartnerCmd) Help() string {
-	return "Run the command on the cell that serves the partner now. It copies the partner's data while the partner stays in use. " +
-		"Then the partner's writes return 503 with Retry-After for a few seconds (at most 30, and up to three " +
-		"times), while the command copies the last changes and compares both cells. Then the other cell serves the partner with " +
-		"the same IDs, numeric IDs, keys, cursors and secrets. This cell returns 421 to the partner's keys, with the code " +
-		"of the other cell.\n\n" +
-		"You can interrupt the command at any time: run it again to resume. Until the other cell serves the partner, move cancel " +
+	return "Run this command on the cell that currently serves the partner. The command copies the data while the partner remains in use. " +
+		"It then copies the last changes and compares both cells. Meanwhile, the partner's writes return 503 with Retry-After for a " +
+		"few seconds: at most 30 seconds, up to three times. Afterward, the other cell serves the partner with " +
+		"the same IDs, numeric IDs, keys, cursors and secrets. This cell returns 421 for the partner's keys, with the other " +
+		"cell's code.\n\n" +
+		"You can interrupt the command at any time and run it again to resume. Until the other cell serves the partner, move cancel " +
 		"undoes the move. The role in the other database must be allowed to SET session_replication_role."
 }
 
@@ -345,7 +345,7 @@ type moveLine struct {
 
 // stateTexts describe the steps of a move for people; %s is the code of the other cell.
 var stateTexts = map[move.Step]string{
-	move.Copying:     "is being copied to cell %s, in use",
+	move.Copying:     "is being copied to cell %s while in use",
 	move.Frozen:      "is moving to cell %s: writes are rejected",
 	move.HandingOver: "is moving to cell %s: writes are rejected until you run move again",
 	move.Detached:    "is served by cell %s; rows are kept here",

@@ -22,16 +22,16 @@ import (
 // Partners is the command partners, which creates, lists, renames, archives and restores partners.
 type Partners struct {
 	Create  createPartnerCmd  `cmd:"" help:"Create a partner." example:"partners create 'Tidewater MSP'"`
-	List    listPartnersCmd   `cmd:"" help:"List the partners, archived ones included." example:"partners list --json"`
+	List    listPartnersCmd   `cmd:"" help:"List all partners, including archived ones." example:"partners list --json"`
 	Rename  renamePartnerCmd  `cmd:"" help:"Rename a partner." example:"partners rename 'Northwind IT' 'Northwind Security'"`
-	Archive archivePartnerCmd `cmd:"" help:"Archive a partner: archive its clients and revoke its API keys. Nothing is deleted." example:"partners archive --dry-run 'Northwind Security'\npartners archive 'Northwind Security'"`
-	Restore restorePartnerCmd `cmd:"" help:"Restore an archived partner, without its API keys." example:"partners restore 'Northwind Security'"`
+	Archive archivePartnerCmd `cmd:"" help:"Archive a partner and its clients, and revoke its API keys. Nothing is deleted." example:"partners archive --dry-run 'Northwind Security'\npartners archive 'Northwind Security'"`
+	Restore restorePartnerCmd `cmd:"" help:"Restore an archived partner, but not its API keys." example:"partners restore 'Northwind Security'"`
 }
 
 type createPartnerCmd struct {
 	database.Flags
 	Name string `arg:"" help:"The partner's name."`
-	JSON bool   `name:"json" env:"-" help:"Print JSON: the partner's ID and name."`
+	JSON bool   `name:"json" env:"-" help:"Print the partner's ID and name as JSON."`
 }
 
 // Validate rejects an invalid name.
@@ -112,7 +112,7 @@ func (c listPartnersCmd) Run(ctx context.Context, s cli.Env) error {
 
 type renamePartnerCmd struct {
 	database.Flags
-	Partner string `arg:"" help:"The partner: its ID, UUID or name."`
+	Partner string `arg:"" help:"The partner's ID, UUID or name."`
 	Name    string `arg:"" help:"The new name."`
 }
 
@@ -178,8 +178,8 @@ func importRecord(ctx context.Context, d *db.DB, kind records.Kind, record any) 
 // changePartnerCmd is a command that archives or restores a partner.
 type changePartnerCmd struct {
 	database.Flags
-	Partner string `arg:"" help:"The partner: its ID, UUID or name."`
-	DryRun  bool   `env:"-" help:"Change nothing: print what would be done."`
+	Partner string `arg:"" help:"The partner's ID, UUID or name."`
+	DryRun  bool   `env:"-" help:"Print what would change, without changing anything."`
 }
 
 // run runs apply, which changes the partner and returns a message about it, with an audit entry of a command.
@@ -214,7 +214,7 @@ type archivePartnerCmd struct{ changePartnerCmd }
 
 // Help says what archiving means.
 func (archivePartnerCmd) Help() string {
-	return `The partner's API keys stop working within 30 seconds, and its webhooks end with them. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. Its admins receive no more emails, such as reminders of the end of v1. The partner keeps its name and stays in partners list. keys create rejects it, and import rejects its clients unless they are archived.`
+	return `The partner's API keys stop working within 30 seconds, and its webhooks stop with the keys. The API, reports, directory syncs, simulations and emails treat its client organizations as archived. The partner's admins receive no more emails. The partner keeps its name and remains in partners list. keys create rejects the partner, and import rejects its clients unless they are archived.`
 }
 
 // Run archives a partner.
@@ -231,14 +231,14 @@ type restorePartnerCmd struct{ changePartnerCmd }
 
 // Help says what comes back.
 func (restorePartnerCmd) Help() string {
-	return `Restores the client organizations that were archived with the partner, but not those archived before. The API keys stay revoked: create new ones.`
+	return `Restores the client organizations that were archived with the partner, but not clients archived earlier. The API keys stay revoked; create new ones.`
 }
 
 // Run restores an archived partner.
 func (c restorePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.run(ctx, s, "partners restore", func(ctx context.Context, ch *db.Change, partner domain.PartnerID) (string, error) {
 		clients, err := ch.RestorePartner(ctx, partner)
-		return fmt.Sprintf("restored %s with %s. Its API keys stay revoked: keys create creates new ones.", partner,
+		return fmt.Sprintf("restored %s with %s. Its API keys stay revoked; to create new ones, run keys create.", partner,
 			output.Plural(clients, "client", "clients")), err
 	})
 }

@@ -21,18 +21,18 @@ import (
 
 // Reports is the command reports, which makes reports.
 type Reports struct {
-	Make makeReportCmd `cmd:"" help:"Create a report on a client, without the API." example:"reports make 'Hillside Dental' executive_summary --out summary.pdf"`
+	Make makeReportCmd `cmd:"" help:"Create a report about a client without using the API." example:"reports make 'Hillside Dental' executive_summary --out summary.pdf"`
 }
 
 type makeReportCmd struct {
 	database.Flags
 	config.FontFlag
-	Client string            `arg:"" help:"The client: its ID, UUID or name."`
-	Type   domain.ReportType `arg:"" help:"The type of the report, such as executive_summary."`
-	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"Format: pdf or xlsx. Default: xlsx if the file's name ends in .xlsx, otherwise pdf."`
-	Start  domain.Date       `env:"-" placeholder:"DATE" help:"The first day of the period (UTC), such as 2027-01-31. Default period: the 90 days until today; for monthly_report, the last calendar month."`
+	Client string            `arg:"" help:"The client's ID, UUID or name."`
+	Type   domain.ReportType `arg:"" help:"The report type, such as executive_summary."`
+	Format string            `env:"-" enum:",pdf,xlsx" default:"" placeholder:"pdf|xlsx" help:"File format: pdf or xlsx. Default: xlsx if the file name ends in .xlsx; otherwise, pdf."`
+	Start  domain.Date       `env:"-" placeholder:"DATE" help:"The first day of the period (UTC), such as 2027-01-31. Default period: the 90 days that end today or, for monthly_report, the last calendar month."`
 	End    domain.Date       `env:"-" placeholder:"DATE" help:"The last day of the period."`
-	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"The file to write. An existing file is replaced."`
+	Out    string            `env:"-" required:"" type:"path" placeholder:"FILE" help:"File to write. An existing file is replaced."`
 }
 
 // Validate rejects an unknown type, and --start or --end without the other.
@@ -42,7 +42,7 @@ func (c makeReportCmd) Validate() error {
 			output.DidYouMean(string(c.Type), types))
 	}
 	if c.Start.IsZero() != c.End.IsZero() {
-		return errors.New("--start and --end require each other")
+		return errors.New("--start and --end must be used together")
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ import (
 // Seed is the command seed, which adds large, made-up data.
 type Seed struct {
 	database.Flags
-	Clients int  `required:"" env:"-" help:"Number of clients to add. A few are large and most are small."`
-	Users   int  `required:"" env:"-" help:"Total number of their users."`
-	Mails   bool `env:"-" help:"Also add the emails that they received, about 18 per user."`
+	Clients int  `required:"" env:"-" help:"Number of clients to add. A few are large, and most are small."`
+	Users   int  `required:"" env:"-" help:"Total number of users to add, across all clients."`
+	Mails   bool `env:"-" help:"Also add about 18 emails per user."`
 }
 
 // Validate rejects invalid sizes.

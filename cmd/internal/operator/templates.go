@@ -26,23 +26,23 @@ import (
 
 // Templates is the command templates, for templates of simulated phishing emails.
 type Templates struct {
-	Import importTemplatesCmd `cmd:"" help:"Import templates in the format of CISA or GoPhish." example:"templates import --language en --category invoices templates.json"`
-	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories of templates that a client receives." example:"templates enable 'Hillside Dental' invoices"`
+	Import importTemplatesCmd `cmd:"" help:"Import templates in CISA or GoPhish format." example:"templates import --language en --category invoices templates.json"`
+	Enable enableTemplatesCmd `cmd:"" help:"Choose the template categories that a client receives." example:"templates enable 'Hillside Dental' invoices"`
 }
 
 type importTemplatesCmd struct {
 	database.Flags
-	File       string          `arg:"" type:"existingfile" help:"JSON list of templates as CISA publishes them, each with name, subject, from_address, html, text, deception_score and indicators, or as GoPhish exports them (GET /api/templates/)."`
+	File       string          `arg:"" type:"existingfile" help:"JSON list of templates, either as published by CISA (each with name, subject, from_address, html, text, deception_score and indicators) or as exported by GoPhish (GET /api/templates/)."`
 	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language of the templates: en, es or fr-ca."`
-	Category   string          `required:"" env:"-" help:"The category of the templates, for templates enable."`
-	From       string          `env:"-" placeholder:"SENDER" help:"The sender of templates without one, such as those of GoPhish: name@example.com or Name <name@example.com>."`
-	Difficulty int             `default:"3" env:"-" help:"The difficulty, from 1 to 6, of templates without a deception_score."`
+	Category   string          `required:"" env:"-" help:"The category of the templates, for use with templates enable."`
+	From       string          `env:"-" placeholder:"SENDER" help:"The sender for templates that have none, such as GoPhish templates: name@example.com or Name <name@example.com>."`
+	Difficulty int             `default:"3" env:"-" help:"Difficulty of templates without a deception_score, from 1 to 6."`
 }
 
 func (importTemplatesCmd) Help() string {
-	return "Prints, for each template, the links that are replaced by the tracked page, and warns of images and " +
-		"other content that emails would load from elsewhere. Invalid templates are printed and skipped; the exit status " +
-		"is then 1."
+	return "For each template, prints the links that will lead to the tracked page, and warns about images " +
+		"and other content that emails would load from elsewhere. If a template is invalid, it is skipped and printed, and " +
+		"the exit status is 1."
 }
 
 // Run imports the valid templates. Invalid entries are reported, and the command then fails at its end.
@@ -249,7 +249,7 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 }
 
 // missing says, by the name of a part of a template, how a file without it is imported.
-var missing = map[string]string{"from_address": "; set it for templates without one with --from", "html": " or a text"}
+var missing = map[string]string{"from_address": "; for templates without a sender, set --from", "html": " or a text"}
 
 // shownIndicators returns the indicators that the email shows, sorted. An unknown indicator is an error.
 func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
@@ -357,8 +357,8 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 
 type enableTemplatesCmd struct {
 	database.Flags
-	Client     string   `arg:"" help:"The client: its ID, UUID or name."`
-	Categories []string `arg:"" help:"The categories of the templates that the client may receive, one after the other; or all."`
+	Client     string   `arg:"" help:"The client's ID, UUID or name."`
+	Categories []string `arg:"" help:"Template categories that the client may receive, separated by spaces, or all."`
 }
 
 // Run sets the categories from which a client's sends draw if they name no template (decisions 7.5). An unknown
@@ -389,7 +389,7 @@ func (c enableTemplatesCmd) Run(ctx context.Context, s cli.Env) error {
 		if chosen == nil {
 			chosen = known
 		}
-		_, err = fmt.Fprintf(s.Out, "%s (%s) receives templates of the categories %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
+		_, err = fmt.Fprintf(s.Out, "%s (%s) receives templates in the categories %s\n", client.Name, client.ID, strings.Join(chosen, ", "))
 		return err
 	})
 }

@@ -24,15 +24,15 @@ import (
 // Webhooks is the command webhooks, for the webhooks of partners, their deliveries and events.
 type Webhooks struct {
 	List       listWebhooksCmd   `cmd:"" help:"List the webhooks, without their secrets." example:"webhooks list --partner 'Northlight MSP'"`
-	Pause      setWebhookCmd     `cmd:"" help:"Pause a webhook. Its waiting deliveries are dropped, and events until you resume it are not delivered." example:"webhooks pause whk_01hrcssyngez2rfxjq1vdbavap"`
-	Resume     setWebhookCmd     `cmd:"" help:"Activate a paused or disabled webhook. It receives events from now on." example:"webhooks resume whk_01hrcssyngez2rfxjq1vdbavap"`
+	Pause      setWebhookCmd     `cmd:"" help:"Pause a webhook. Waiting deliveries are dropped, and events that occur until you resume the webhook are never delivered." example:"webhooks pause whk_01hrcssyngez2rfxjq1vdbavap"`
+	Resume     setWebhookCmd     `cmd:"" help:"Activate a paused or disabled webhook, so that it receives events from now on." example:"webhooks resume whk_01hrcssyngez2rfxjq1vdbavap"`
 	Deliveries listDeliveriesCmd `cmd:"" help:"List the deliveries to a webhook, newest first." example:"webhooks deliveries whk_01hrcssyngez2rfxjq1vdbavap --status failed"`
 	Listen     remote.Listen     `cmd:"" help:"Follow a service's events and post them to a local URL, as a webhook would." example:"webhooks listen --url https://api.example.com --forward-to http://localhost:3000/hook"`
 }
 
 type listWebhooksCmd struct {
 	database.Flags
-	Partner string `env:"-" help:"Only webhooks of this partner: its ID, UUID or name."`
+	Partner string `env:"-" help:"Only webhooks of the partner with this ID, UUID or name."`
 	JSON    bool   `name:"json" env:"-" help:"Print the webhooks as a JSON array."`
 }
 
@@ -103,7 +103,7 @@ func (h webhookLine) row() []any {
 // webhookArg is the subscription argument of a command.
 type webhookArg struct {
 	database.Flags
-	ID domain.WebhookID `arg:"" help:"The webhook's ID, as webhooks list shows it."`
+	ID domain.WebhookID `arg:"" help:"The webhook's ID, as shown by webhooks list."`
 }
 
 // setWebhookCmd is both webhooks pause and webhooks resume.

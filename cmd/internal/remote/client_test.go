@@ -37,9 +37,9 @@ func TestClientAt(t *testing.T) {
 	id := domain.ClientID{1}
 	for text, want := range map[string]string{
 		"17": "17", "cli_9": "cli_9", id.UUID(): id.String(), "hill": domain.ClientID{1}.String(),
-		"zebra":  `the key has access to no client "zebra"; give a client by its ID, as GET /v2/clients returns it, or by its name`,
-		"hill b": `the key has access to no client "hill b"; give a client by its ID, as GET /v2/clients returns it, or by its name, did you mean "Hill Bakery"?`,
-		"twin":   fmt.Sprintf(`2 clients have the name "twin"; give the ID of one: %s or %s`, domain.ClientID{3}, domain.ClientID{4}),
+		"zebra":  `the key has access to no client "zebra"; specify the client's ID, as returned by GET /v2/clients, or its name`,
+		"hill b": `the key has access to no client "hill b"; specify the client's ID, as returned by GET /v2/clients, or its name, did you mean "Hill Bakery"?`,
+		"twin":   fmt.Sprintf(`2 clients have the name "twin"; specify the ID of one: %s or %s`, domain.ClientID{3}, domain.ClientID{4}),
 	} {
 		got, err := FindClient(t.Context(), client.Config{URL: service.URL + "/base/", Key: "key"}, text)
 		if err != nil {
@@ -98,7 +98,7 @@ func TestHealth(t *testing.T) {
 		says    []string
 	}{
 		{Health{URL: ready.URL}, []string{"ready\n"}}, {Health{Listen: strings.TrimPrefix(ready.URL, "http://")}, []string{"ready\n"}},
-		{Health{URL: "http://127.0.0.1:1"}, []string{"refused"}}, {Health{URL: "somewhere"}, []string{"no address of a service"}},
+		{Health{URL: "http://127.0.0.1:1"}, []string{"refused"}}, {Health{URL: "somewhere"}, []string{"not the URL of a service"}},
 		{Health{URL: stopping.URL}, []string{"503", "the service is stopping"}},
 	} {
 		var out bytes.Buffer

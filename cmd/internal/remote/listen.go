@@ -25,17 +25,17 @@ const followEvery = time.Second
 // Listen is the command webhooks listen, which posts events to a local address.
 type Listen struct {
 	KeyFlag
-	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"URL that events are posted to, such as http://localhost:3000/hook."`
+	ForwardTo string   `required:"" name:"forward-to" env:"-" placeholder:"URL" help:"URL to post events to, such as http://localhost:3000/hook."`
 	URL       string   `name:"url" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service that publishes the events, without /v2."`
-	Types     []string `env:"-" placeholder:"TYPE,…" help:"Only events of these types. Default: all."`
-	Client    string   `env:"-" help:"Only events of this client: its ID, UUID or name. Default: all clients that the key can access."`
-	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Where to start: latest for new events only, start for the oldest stored events, or the cursor that an earlier run printed at its end."`
+	Types     []string `env:"-" placeholder:"TYPE,…" help:"Types of events to forward. Default: all."`
+	Client    string   `env:"-" help:"Only events for the client with this ID, UUID or name. Default: all clients that the key can access."`
+	From      string   `env:"-" default:"latest" placeholder:"CURSOR" help:"Starting point: latest for new events only, start for the oldest stored event, or the cursor that an earlier run printed when it ended."`
 	CA        string   `name:"forward-ca" env:"-" type:"path" placeholder:"FILE" help:"Certificate authorities (PEM) to trust for the local URL, in addition to the system's."`
-	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"The secret that signs the events, as for a webhook: whsec_ and base64. Default: a new secret, which is printed."`
+	Secret    string   `env:"PARTNERAPI_WEBHOOK_SECRET" placeholder:"SECRET" help:"Secret that signs the events, in the format of webhook secrets: whsec_ followed by base64. Default: a new secret, which the command prints."`
 }
 
 func (Listen) Help() string {
-	return `Needs no webhook and no public URL: the command reads events from GET /v2/events and posts them with the headers and the body of a delivery. It posts each event once and prints a line with the response.`
+	return `Requires neither a webhook nor a public URL. The command reads events from GET /v2/events and posts each event once, with the headers and body of a webhook delivery. It prints one line per event, with the response.`
 }
 
 // Validate rejects invalid addresses, certificates and secrets, and a missing key.

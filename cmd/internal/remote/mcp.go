@@ -25,9 +25,9 @@ import (
 type MCP struct {
 	KeyFlag
 	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
-	ReadOnly bool   `name:"read-only" env:"-" help:"Offer read-only tools only."`
+	ReadOnly bool   `name:"read-only" env:"-" help:"Offer only read-only tools."`
 	Toolsets string `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}."`
-	Schemas  bool   `env:"-" help:"Offer tools with output schemas, and return results with structured content."`
+	Schemas  bool   `env:"-" help:"Offer tools with output schemas, and return structured content in results."`
 }
 
 // Validate rejects an unusable address or key.

@@ -22,7 +22,7 @@ import (
 
 // KeyFlag is the API key of a command that calls a service.
 type KeyFlag struct {
-	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"API key. Use the variable instead, as other users of the machine can see command lines."`
+	Key string `env:"PARTNERAPI_KEY" name:"key" placeholder:"KEY" help:"API key. Use the environment variable instead, because other users of this machine can see command lines."`
 }
 
 // ValidateKey rejects a missing key.
@@ -35,12 +35,12 @@ func (f KeyFlag) ValidateKey() error {
 
 // Health is the command health, which checks that a process is ready.
 type Health struct {
-	Listen string `default:"${listen}" help:"The address to listen on."`
-	URL    string `arg:"" optional:"" help:"URL to check. Default: the address of --listen on this machine."`
+	Listen string `default:"${listen}" help:"Address to listen on."`
+	URL    string `arg:"" optional:"" help:"URL to check. Default: the --listen address on this machine."`
 }
 
 func (Health) Help() string {
-	return `Requests /readyz from a running serve or work, for supervisors and containers. The exit status is 0 if the process is ready, and 1 if it is not ready or does not respond within 5 seconds.`
+	return `Requests /readyz from a running serve or work process, as a health check for supervisors and containers. The exit status is 0 if the process is ready, and 1 if it is not ready or does not respond within 5 seconds.`
 }
 
 // healthWithin is the timeout of the check. It is longer than the timeout for the database of the process checked.
@@ -103,10 +103,10 @@ func FindClient(ctx context.Context, config client.Config, text string) (string,
 	}
 	switch len(ids) {
 	case 0:
-		return "", fmt.Errorf("the key has access to no client %q; give a client by its ID, as GET /v2/clients returns it, or by its name%s",
+		return "", fmt.Errorf("the key has access to no client %q; specify the client's ID, as returned by GET /v2/clients, or its name%s",
 			text, output.DidYouMean(text, names))
 	case 1:
 		return ids[0], nil
 	}
-	return "", fmt.Errorf("%d clients have the name %q; give the ID of one: %s", len(ids), text, strings.Join(ids, " or "))
+	return "", fmt.Errorf("%d clients have the name %q; specify the ID of one: %s", len(ids), text, strings.Join(ids, " or "))
 }

@@ -19,7 +19,7 @@ import (
 )
 
 type brownoutCmd struct {
-	Add    addBrownoutCmd    `cmd:"" help:"Add windows in which requests with keys in phase brownout return 410." example:"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"`
+	Add    addBrownoutCmd    `cmd:"" help:"Add windows during which requests with keys in phase brownout return 410." example:"v1 brownout add --start 2028-01-31T09:00:00Z --for 10m --every 168h --count 4"`
 	List   listBrownoutsCmd  `cmd:"" help:"List the brownouts, oldest first." example:"v1 brownout list"`
 	Cancel cancelBrownoutCmd `cmd:"" help:"Remove a brownout, even during one of its windows." example:"v1 brownout cancel 1"`
 }
@@ -32,15 +32,15 @@ func brownoutObject(id int64) domain.AuditObject {
 type addBrownoutCmd struct {
 	database.Flags
 	Start cli.Moment    `required:"" env:"-" placeholder:"TIME" help:"Start of the first window: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
-	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"Length of each window: 1s to 744h."`
+	For   time.Duration `required:"" env:"-" placeholder:"10m" help:"Length of each window, from 1s to 744h."`
 	Every time.Duration `env:"-" placeholder:"168h" help:"Time from the start of one window to the start of the next."`
 	Count int           `default:"1" env:"-" help:"Number of windows, at most 1000."`
-	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only these keys, at most 100: their prefixes, as keys list shows them. Default: all."`
+	Keys  []string      `env:"-" placeholder:"PREFIX,…" help:"Only the keys with these prefixes (at most 100), as shown by keys list. Default: all keys."`
 }
 
 // Help says whom a brownout is for.
 func (addBrownoutCmd) Help() string {
-	return `A brownout affects only keys in phase brownout: all of them, or those listed in --keys. It does not move keys into this phase; partnerapi v1 phase KEY brownout does. A window includes its start and excludes its end.`
+	return `A brownout affects only keys in phase brownout: all of them, or the keys listed in --keys. To put a key in this phase, run partnerapi v1 phase KEY brownout. Each window includes its start but not its end.`
 }
 
 // Validate rejects a missing time, before kong reports the flag as missing.
@@ -95,7 +95,7 @@ func (c addBrownoutCmd) printHints(r retirement, window retire.Window, all []db.
 		}
 	}
 	if !affectsKeys {
-		fmt.Fprintln(r.Out, "No key is in phase brownout, so the brownout affects none. To put a key in it, run partnerapi v1 phase KEY brownout.")
+		fmt.Fprintln(r.Out, "No key is in phase brownout, so the brownout affects none. To put a key in this phase, run partnerapi v1 phase KEY brownout.")
 	}
 }
 
@@ -174,7 +174,7 @@ func describeNext(w retire.Window, now time.Time) string {
 
 type cancelBrownoutCmd struct {
 	database.Flags
-	ID int64 `arg:"" help:"The brownout's ID, as v1 brownout list shows it."`
+	ID int64 `arg:"" help:"The brownout's ID, as shown by v1 brownout list."`
 }
 
 // Run removes a brownout.

@@ -33,7 +33,7 @@ const registrySize = 100_000
 type commands struct {
 	IDMap  idmapCmd  `cmd:"" name:"idmap" help:"Import, export and look up the numeric IDs of v1."`
 	V1     v1Cmd     `cmd:"" name:"v1" help:"Retire v1: announce its end, move callers to v2, and end it."`
-	Parity parityCmd `cmd:"" help:"Compare the responses of v1 and v2, before a caller moves to v2."`
+	Parity parityCmd `cmd:"" help:"Compare the responses of v1 and v2 before a caller moves to v2."`
 }
 
 // Extension returns version 1 as an extension, for main's list.

@@ -65,11 +65,11 @@ func (f forecast) Text(a *announcement) string {
 	pace := fmt.Sprintf("At the rate of the last %d weeks, ", f.Weeks)
 	switch {
 	case !f.Called && f.CalledToday:
-		return "Too few days with calls of v1 for a forecast."
+		return "Too few days with v1 calls for a forecast."
 	case !f.Called:
 		return fmt.Sprintf("v1 was not called in the %d weeks before today.", f.Weeks)
 	case f.LastCall == nil:
-		return pace + "calls of v1 will not stop."
+		return pace + "calls to v1 will not stop."
 	}
 	text := pace + "the last call will be around " + f.LastCall.String()
 	if a == nil {

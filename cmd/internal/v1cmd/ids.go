@@ -19,15 +19,15 @@ import (
 // This file has the commands of the id registry. It is deleted with version 1.
 
 type idmapCmd struct {
-	Import importCmd `cmd:"" help:"Assign to objects the numeric IDs by which callers of v1 know them." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
+	Import importCmd `cmd:"" help:"Assign objects the numeric IDs that v1 callers use for them." example:"idmap import --dry-run numbers.csv\nidmap import numbers.csv"`
 	Export exportCmd `cmd:"" help:"Write the numeric ID of every object in the format that idmap import reads." example:"idmap export numbers.csv\nidmap export --partner 'Northlight MSP' numbers.csv"`
-	Lookup lookupCmd `cmd:"" help:"Show the registry's entries for a numeric ID or an ID." example:"idmap lookup client 17"`
+	Lookup lookupCmd `cmd:"" help:"Show the registry entries for an object, by its numeric ID, ID or UUID." example:"idmap lookup client 17"`
 }
 
 type importCmd struct {
 	database.Flags
-	File   string `arg:"" type:"existingfile" help:"Lines of kind,number,id; - for standard input."`
-	DryRun bool   `name:"dry-run" env:"-" help:"Change nothing: print what would change."`
+	File   string `arg:"" type:"existingfile" help:"File with a line kind,number,id for each object; - for standard input."`
+	DryRun bool   `name:"dry-run" env:"-" help:"Print what would change, without changing anything."`
 }
 
 // Run imports a file or the standard input, with an audit entry if that changes numbers. If rows are invalid, it prints
@@ -60,8 +60,8 @@ func (c importCmd) Run(ctx context.Context, s cli.Env) (err error) {
 
 type exportCmd struct {
 	database.Flags
-	File    string   `arg:"" optional:"" default:"-" type:"path" help:"The file to write; - for standard output."`
-	Partner []string `env:"-" sep:"none" help:"The partner whose numeric IDs to write, for an installation to which you exported its objects: its ID, UUID or name. Omits reports, which an export does not contain, and includes all templates. Repeat the flag for several partners. Default: the numeric IDs of all objects, for this installation."`
+	File    string   `arg:"" optional:"" default:"-" type:"path" help:"File to write; - for standard output."`
+	Partner []string `env:"-" sep:"none" help:"Only the numeric IDs of objects of the partner with this ID, UUID or name, for an installation that imports these objects. Reports are omitted, because an export does not contain them; all templates are included. Repeat the flag for several partners. Default: the numeric IDs of all objects, for use in this installation."`
 }
 
 // Run writes the numbers. A file appears under its name when complete.
@@ -97,8 +97,8 @@ func (c exportCmd) Run(ctx context.Context, s cli.Env) error {
 
 type lookupCmd struct {
 	database.Flags
-	Kind string `arg:"" help:"The kind of object: client, collection, policy, template, group or report."`
-	What string `arg:"" help:"The object's numeric ID in v1, its ID in v2 or its UUID."`
+	Kind string `arg:"" help:"Kind of object: client, collection, policy, template, group or report."`
+	What string `arg:"" help:"The object's numeric ID in v1, ID in v2 or UUID."`
 	JSON bool   `name:"json" env:"-" help:"Print the entries as a JSON array."`
 }
 

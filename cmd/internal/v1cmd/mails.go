@@ -25,10 +25,10 @@ import (
 // mailFlags are the flags of commands that email partners about the end of v1.
 type mailFlags struct {
 	DryRun bool `env:"-" xor:"mails" help:"Print the emails that would be sent, without sending or changing anything."`
-	Again  bool `env:"-" help:"Also email those who already received this email for this announcement."`
+	Again  bool `env:"-" help:"Also email recipients who have already received this email for the current announcement."`
 	// PublicURL is for DryRun alone: an email has the URL of the process that sends it, which is also
 	// the default here. Its help is that of serve, which reads the same variable.
-	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service; all links begin with it. It may have a path, which the reverse proxy must remove. Default: the listen address."`
+	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service. All links begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
 }
 
 // Validate checks PublicURL.
@@ -67,7 +67,7 @@ func (f mailFlags) plan(
 		return nil, err
 	}
 	if len(people) == 0 && !only.IsZero() {
-		return nil, errors.New("the partner receives no email, as it has moved to another cell or all of its clients are archived")
+		return nil, errors.New("the partner receives no email, because it has moved to another cell or all of its clients are archived")
 	}
 	report, err := usage.Read(ctx, r.db, usage.ReportQuery{
 		Successors: v1compat.Declare(v1compat.Config{}).Successors(), Now: r.db.Now(), Days: 30,
@@ -233,13 +233,13 @@ func (t *mailing) report(what string) {
 
 type remindV1Cmd struct {
 	database.Flags
-	Partner string `env:"-" help:"Only this partner: its ID, UUID or name."`
+	Partner string `env:"-" help:"Only the partner with this ID, UUID or name."`
 	mailFlags
 }
 
 // Help says who gets what.
 func (remindV1Cmd) Help() string {
-	return `Emails the owners and admins of each partner: the announced end, the API keys that called v1 in the last 30 days with their calls, and what to call instead. Partners that have moved, according to v1 status, receive only the end date. An address receives one reminder per announcement; v1 postpone counts as another announcement. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
+	return `Emails each partner's owners and admins the announced end, the API keys that called v1 in the last 30 days, their calls, and what to call instead. Partners that have moved, according to v1 status, receive only the end date. Each address receives one reminder per announcement; v1 postpone counts as a new announcement. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Run emails all partners, or that of --partner. It fails if no end is announced, or if that changes meanwhile.

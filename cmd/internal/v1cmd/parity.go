@@ -15,17 +15,17 @@ import (
 )
 
 type parityCmd struct {
-	Compare compareCmd `cmd:"" default:"withargs" help:"Compare the responses of v1 and v2 for everything that a key can access. The default." example:"parity --url https://api.example.com\nparity compare --url https://api.example.com --all"`
-	Replay  replayCmd  `cmd:"" help:"Repeat callers' requests to v1, send the equivalent requests to v2, and compare the responses." example:"parity replay requests.txt --url https://api.example.com"`
+	Compare compareCmd `cmd:"" default:"withargs" help:"Compare the responses of v1 and v2 for everything that a key can access (default)." example:"parity --url https://api.example.com\nparity compare --url https://api.example.com --all"`
+	Replay  replayCmd  `cmd:"" help:"Replay callers' v1 requests, send the equivalent v2 requests, and compare the responses." example:"parity replay requests.txt --url https://api.example.com"`
 }
 
 // parityFlags are the services that are compared, and the form of the report.
 type parityFlags struct {
 	remote.KeyFlag
 	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service, without /v1."`
-	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"URL of another service whose v1 to compare with this service's v1, instead of comparing v1 with v2. The IDs must be the same (idmap import)."`
+	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"URL of another service. This service's v1 is compared with the other service's v1 instead of with v2. Both services must have the same IDs (idmap import)."`
 	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"API key of the other service. Default: the same key."`
-	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1's items, or headers, in which the two services may differ."`
+	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1 items, or headers, that may differ between the two services."`
 	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`
 }
 
@@ -86,7 +86,7 @@ type compareCmd struct {
 	parityFlags
 	Sample *int   `env:"-" placeholder:"N" xor:"much" help:"Maximum number of objects to compare per kind and parent, spread evenly. Default: 20."`
 	All    bool   `env:"-" xor:"much" help:"Compare all objects."`
-	Writes string `env:"-" placeholder:"CLIENT" help:"Instead, create a collection, a user and a membership in this client, change and remove them through each version, and compare what both versions return after each write. CLIENT is its numeric ID in v1, its ID or UUID in v2, or its name. The users remain, inactive."`
+	Writes string `env:"-" placeholder:"CLIENT" help:"Client in which to compare writes instead of reads, identified by its numeric ID in v1, its ID or UUID in v2, or its name. Through each version, the command creates, changes and removes a collection, a user and a membership, and compares what both versions return after each write. The created users remain as inactive users."`
 }
 
 // Validate rejects an empty sample, and --writes for two services.
@@ -126,12 +126,12 @@ func (c compareCmd) Run(ctx context.Context, s cli.Env) error {
 
 type replayCmd struct {
 	parityFlags
-	File string `arg:"" type:"existingfile" help:"A HAR file or lines of the form [GET] /v1/path?query, which you can extract from an access log with jq or awk; - for standard input."`
+	File string `arg:"" type:"existingfile" help:"HAR file, or file with lines of the form [GET] /v1/path?query, which you can extract from an access log with jq or awk; - for standard input."`
 }
 
 // Help says what is compared.
 func (replayCmd) Help() string {
-	return `Exit status 0: all lines were compared and are equal. 1: some responses differ. 2: a line is invalid or is not a read request to v1, or only error responses were compared. In a HAR file, entries that are not read requests to v1 are skipped.`
+	return `The exit status is 0 if all lines were compared and all responses are equal, and 1 if some responses differ. The exit status is 2 if a line is invalid or is not a read request to v1, or if only error responses were compared. In a HAR file, entries that are not read requests to v1 are skipped.`
 }
 
 // Run repeats the requests of the file and compares the responses.

@@ -16,12 +16,12 @@ import (
 
 type phaseV1Cmd struct {
 	database.Flags
-	Words   []string   `arg:"" name:"key-and-phase" help:"The key's prefix, as keys list shows it (omit it with --partner, --all or --new), and the phase: on (all requests work), read_only (writes are rejected), brownout (requests are rejected in the windows of brownouts) or off."`
-	Partner string     `env:"-" xor:"which" help:"All existing keys of this partner: its ID, UUID or name."`
+	Words   []string   `arg:"" name:"key-and-phase" help:"The key's prefix, as shown by keys list (omit it with --partner, --all or --new), followed by the phase: on (all requests work), read_only (writes are rejected), brownout (requests are rejected during brownouts) or off (all requests are rejected)."`
+	Partner string     `env:"-" xor:"which" help:"All existing keys of the partner with this ID, UUID or name."`
 	All     bool       `env:"-" xor:"which" help:"All existing keys."`
-	New     bool       `env:"-" xor:"which" help:"Keys created from now on: on or off. Existing keys do not change."`
-	Force   bool       `env:"-" help:"Set --all off even though no end is announced."`
-	Until   cli.Moment `env:"-" placeholder:"DATE" help:"Time when the previous setting applies again: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. Default: never; the previous setting is deleted."`
+	New     bool       `env:"-" xor:"which" help:"Keys created from now on, but not existing keys. The phase must be on or off."`
+	Force   bool       `env:"-" help:"Allow --all off even if no end is announced."`
+	Until   cli.Moment `env:"-" placeholder:"DATE" help:"End of this setting: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z. After this time, the previous setting applies again. If omitted, the setting has no end, and the previous setting is deleted."`
 
 	key   string // empty for --partner, --all and --new
 	phase retire.Phase
@@ -29,7 +29,7 @@ type phaseV1Cmd struct {
 
 // Help says how phases follow one another.
 func (phaseV1Cmd) Help() string {
-	return `The most recent setting applies to a key, whether it was set for the key, its partner or all keys. After --until, the previous setting applies again unless it has ended too. --partner and --all affect only keys that exist then. A key created later starts with on or, after --new off, with off unless you create it with keys create --v1. Rejected requests return 410 and name the operation to call in v2.`
+	return `The most recent setting applies to a key, whether it was set for the key, its partner or all keys. After --until, the previous setting applies again unless it has ended too. --partner and --all affect only existing keys. A key created later starts in phase on. After --new off, a new key starts in phase off unless you create it with keys create --v1. Rejected requests return 410 and name the operation to call in v2.`
 }
 
 // Validate sets key and phase from Words, and rejects flags that do not go with them; kong calls it while parsing.
@@ -39,7 +39,7 @@ func (c *phaseV1Cmd) Validate() (err error) {
 		c.key, words = words[0], words[1:]
 	}
 	if len(words) != 1 {
-		return errors.New("give a key and a phase, or a phase with --partner NAME, --all or --new")
+		return errors.New("specify a key and a phase, or a phase with --partner NAME, --all or --new")
 	}
 	if c.phase, err = retire.ParsePhase(words[0]); err != nil {
 		return err
@@ -154,7 +154,7 @@ func findKey(keys []db.Key, prefix string) (db.Key, error) {
 			return k, nil
 		}
 	}
-	return db.Key{}, fmt.Errorf("there is no key with the prefix %q; give the whole prefix, as keys list shows it", prefix)
+	return db.Key{}, fmt.Errorf("there is no key with the prefix %q; specify the whole prefix, as shown by keys list", prefix)
 }
 
 // findKeyByPrefix returns the key with the prefix start or, without one, the only key with a prefix that begins with
@@ -175,7 +175,7 @@ func findKeyByPrefix(keys []db.Key, start string) (db.Key, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return key, fmt.Errorf("%d keys begin with %q; give the whole prefix, as keys list shows it",
+		return key, fmt.Errorf("%d keys begin with %q; specify the whole prefix, as shown by keys list",
 			len(found), start)
 	}
 	return key, err

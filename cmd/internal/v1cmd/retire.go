@@ -18,13 +18,13 @@ import (
 // v1Cmd has the commands with which an operator retires version 1 (decisions 11).
 type v1Cmd struct {
 	Status   StatusCmd     `cmd:"" help:"Show when v1 ends, which keys still call it, and which have moved to v2." example:"v1 status --days 7\nv1 status --html status.html"`
-	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1. From then on, every response of v1 contains the date." example:"v1 announce --sunset 2028-06-30"`
+	Announce announceV1Cmd `cmd:"" help:"Announce the end of v1. Every v1 response then includes the date." example:"v1 announce --sunset 2028-06-30"`
 	Postpone postponeV1Cmd `cmd:"" help:"Move the announced end to a later date." example:"v1 postpone --sunset 2028-12-31"`
-	Remind   remindV1Cmd   `cmd:"" help:"Remind partners' owners and admins by email when v1 ends and which keys still call it." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
-	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts remain." example:"v1 cancel"`
+	Remind   remindV1Cmd   `cmd:"" help:"Email partners' owners and admins a reminder of when v1 ends and which keys still call it." example:"v1 remind --dry-run\nv1 remind --partner 'Northlight MSP'"`
+	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts remain in effect." example:"v1 cancel"`
 	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys or all keys." example:"v1 phase pk_1cY4nTq8Zb read_only\nv1 phase --partner 'Northlight MSP' on"`
-	Brownout brownoutCmd   `cmd:"" help:"Schedule windows in which v1 rejects requests with keys in phase brownout."`
-	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, after its sunset and once no key calls it." example:"v1 end"`
+	Brownout brownoutCmd   `cmd:"" help:"Schedule windows during which v1 rejects requests with keys in phase brownout."`
+	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, once its sunset has passed and no key calls it." example:"v1 end"`
 }
 
 // retirement has what a command needs to work on the retirement of v1: the database, the store of the retirement, and
@@ -72,16 +72,16 @@ var errNoSunset = errors.New("set --sunset DATE to the end of version 1, such as
 
 type announceV1Cmd struct {
 	database.Flags
-	Sunset    cli.Moment `required:"" env:"-" placeholder:"DATE" help:"End of v1, at least twelve months after the announcement: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
-	Announced cli.Moment `env:"-" placeholder:"DATE" help:"Time of the announcement in the same format, which may be in the past. Default: today (UTC)."`
+	Sunset    cli.Moment `required:"" env:"-" placeholder:"DATE" help:"Date on which v1 ends, at least twelve months after the announcement: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
+	Announced cli.Moment `env:"-" placeholder:"DATE" help:"Date of the announcement, in the format of --sunset. The date may be in the past. Default: today (UTC)."`
 
-	NoMail bool `env:"-" xor:"mails" help:"Send no emails to partners' owners and admins."`
+	NoMail bool `env:"-" xor:"mails" help:"Do not email partners' owners and admins."`
 	mailFlags
 }
 
 // Help says who gets what.
 func (announceV1Cmd) Help() string {
-	return `Emails the owners and admins of each partner, as v1 remind does. With --again, emails the current announcement again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
+	return `Emails each partner's owners and admins, like v1 remind. With --again, the command emails the current announcement again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Validate rejects an absent sunset.
@@ -185,13 +185,13 @@ type postponeV1Cmd struct {
 	database.Flags
 	Sunset cli.Moment `required:"" env:"-" placeholder:"LATER" help:"The new end of v1: 2027-01-31 (00:00 UTC) or 2027-01-31T12:00:00Z."`
 
-	NoMail bool `env:"-" xor:"mails" help:"Send no emails to partners' owners and admins."`
+	NoMail bool `env:"-" xor:"mails" help:"Do not email partners' owners and admins."`
 	mailFlags
 }
 
 // Help says who gets what.
 func (postponeV1Cmd) Help() string {
-	return `Emails the owners and admins of each partner, as v1 remind does. With --again, emails the current date again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
+	return `Emails each partner's owners and admins, like v1 remind. With --again, the command emails the current date again. The links that --dry-run prints begin with the public URL of the process that sends emails, unless you set --public-url.`
 }
 
 // Validate rejects an absent sunset.
@@ -228,7 +228,7 @@ func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
 		entry := &domain.AuditEntry{Operation: "v1 cancel", Fields: []string{"sunset"}}
 		err := r.change(ctx, entry, func(ctx context.Context) (string, error) {
 			a, err := r.Cancel(ctx)
-			return fmt.Sprintf("withdrew the announcement of %s that version 1 ends on %s.", retire.FormatTime(a.Announced),
+			return fmt.Sprintf("withdrew the announcement, made on %s, that version 1 ends on %s.", retire.FormatTime(a.Announced),
 				retire.FormatTime(a.Sunset)), err
 		})
 		if err == nil {
@@ -240,13 +240,13 @@ func (c cancelV1Cmd) Run(ctx context.Context, s cli.Env) error {
 
 type endV1Cmd struct {
 	database.Flags
-	Force  bool `env:"-" help:"End v1 even though keys called it in the last 30 days."`
-	DryRun bool `env:"-" help:"Change nothing: print the checklist. The exit status is the same as without the flag."`
+	Force  bool `env:"-" help:"End v1 even if keys called it in the last 30 days."`
+	DryRun bool `env:"-" help:"Print the checklist, without changing anything. The exit status is the same as without this flag."`
 }
 
 // Help lists the preconditions.
 func (endV1Cmd) Help() string {
-	return `Fails before the sunset, within twelve months of the announcement, if an operation has no successor in the release of v2 that the service serves, or if keys still call v1. It prints each reason with the command to run. --dry-run prints these conditions, met or not, and the partners that were never notified. To undo the end, run partnerapi v1 phase --all on.`
+	return `The command fails before the sunset and within twelve months of the announcement. It also fails if an operation has no successor in the release of v2 that the service serves, or if keys still call v1. For each reason, it prints what to run. --dry-run prints all conditions, met or not, and the partners that were never notified. To undo the end, run partnerapi v1 phase --all on.`
 }
 
 // Run ends v1. It fails without a sunset or before it, in the twelve months after the announcement, while an operation

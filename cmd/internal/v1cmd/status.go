@@ -24,39 +24,40 @@ import (
 // StatusCmd is the command v1 status, which shows who still calls version 1.
 type StatusCmd struct {
 	database.Flags
-	Key        string `env:"-" placeholder:"PREFIX" help:"Only this key: its prefix, as keys list shows it."`
-	Days       int    `env:"-" default:"30" help:"Number of days of calls and user agents to show, including today (UTC): 1 to 400."`
+	Key        string `env:"-" placeholder:"PREFIX" help:"Only the key with this prefix, as shown by keys list."`
+	Days       int    `env:"-" default:"30" help:"Number of days for which to show calls and user agents, including today (UTC): 1 to 400."`
 	Operations bool   `env:"-" xor:"form" help:"Also show each key's operations, with their successors and user agents, and all emails. The tables are wider than a terminal."`
-	JSON       bool   `name:"json" env:"-" xor:"form" help:"Print JSON, which also contains the items of GET /v1/usage for each key."`
-	HTML       string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"A file to write instead: one HTML page with charts by day."`
+	JSON       bool   `name:"json" env:"-" xor:"form" help:"Print JSON, including the items of GET /v1/usage for each key."`
+	HTML       string `name:"html" env:"-" xor:"form" type:"path" placeholder:"FILE" help:"HTML file to write instead of printing: one page with daily charts."`
 }
 
 // Help says what the verdicts mean.
 func (StatusCmd) Help() string {
-	return `Shows when v1 ends, whether it can, and which keys still have to move to v2, in lines of at most 80 characters. With
---operations, it shows all keys and their operations. It does not include calls of the last 10 seconds.
+	return `Shows when v1 ends, whether it can end, and which keys still have to move to v2, in lines of at most 80 characters.
+With --operations, the command shows all keys and their operations. Calls from the last 10 seconds are not included.
 
 Each operation that a key called in the last 400 days has a verdict:
 
   moved      its successor in v2 was called after the last call of v1, which was at least 7 days ago
-  half-way   its successor was called, but v1 was also called, in the last 7 days or after the successor
+  half-way   its successor was called, but v1 was called in the last 7 days or after the successor
   not begun  its successor was never called with this key
-  stopped    v1 was not called for 30 days, nor its successor since then: no sign that the caller moved
+  stopped    v1 was not called for 30 days, and its successor has not been called since: no sign of a move
 
-A call of v1 counts whatever its response, even 410; a call of v2 counts only if it did not fail. A key has moved if it
-moved from every operation that it has not stopped calling, has not begun if it has begun with none of them, and is
-half-way otherwise. A caller that moves with another key shows as stopped under its old one.
+A v1 call counts whatever its response, even 410; a v2 call counts only if it did not fail. A key's own verdict ignores
+operations that the key stopped calling. The key has moved if all its other operations have moved, has not begun if none
+of them has begun, and is half-way otherwise. If a caller moves with a new key, the old key shows as stopped.
 
-Calls by partnerapi parity, which compares both versions, are listed separately. They affect no verdict and no other
-number here, and have no effect on v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
+Calls by partnerapi parity, which compares both versions, are listed separately. These calls do not affect
+verdicts, other numbers, v1 remind, v1 announce or v1 end. A key's last use (keys list) includes them.
 
-In a rehearsal, a caller switches v1 off for its own key for up to 60 minutes (POST /v1/rehearsal). This request does not
-count as a call of v1; requests that return 410 during the rehearsal do.
+In a rehearsal, a caller switches v1 off for its own key for up to 60 minutes (POST /v1/rehearsal). This request does
+not count as a v1 call, but requests that return 410 during the rehearsal do.
 
-Without --key, it begins with a checklist of the conditions that v1 end requires: ok is met, fail is not met, and warn
-does not prevent the end. Each has the command to run. v1 end --dry-run prints it too, with all details.
+Without --key, the output begins with a checklist of the conditions for v1 end: ok means met, fail means not
+met, and warn means that the condition does not prevent the end. Each condition includes the command to run.
+v1 end --dry-run prints the checklist in full.
 
-The forecast is a straight line through the calls of the last two to four whole weeks before today.
+The forecast extends a straight line through the calls of the last two to four whole weeks before today.
 
 After the end of v1, the command shows when you can delete v1: 30 days after the end or after the last call, whichever
 is later.`

@@ -103,5 +103,5 @@ func nextStep(acquired, maxLen int64) int64 {
 
 var errTooLarge = &domain.Error{Code: domain.PayloadTooLarge, Message: "the body is larger than 1 MiB"}
 
-// errIncompleteBody returns the error for a body that could not be read to its end.
-func errIncompleteBody() error { return domain.ErrInvalid("body", "could not be read to its end") }
+// errIncompleteBody returns the error for a body that could not be read completely.
+func errIncompleteBody() error { return domain.ErrInvalid("body", "could not be read completely") }

@@ -121,7 +121,7 @@ func outcomeContext(id string) []byte { return []byte("outcome:" + id) }
 // sealOutcome sets Sealed to the encrypted body of an outcome that holds a secret, so that it may be recorded.
 func (e *Edge) sealOutcome(out domain.Outcome) (domain.Outcome, error) {
 	if e.Secrets == nil {
-		return out, errors.New("record an outcome that holds a secret: there is no key to encrypt it with")
+		return out, errors.New("record an outcome that contains a secret: there is no key to encrypt it with")
 	}
 	var err error
 	out.SealedFor = uuid.NewString()
@@ -137,7 +137,7 @@ func (e *Edge) openOutcome(out domain.Outcome) (domain.Outcome, error) {
 		return out, nil
 	}
 	if e.Secrets == nil {
-		return out, errors.New("read an outcome that holds a secret: there is no key to decrypt it with")
+		return out, errors.New("read an outcome that contains a secret: there is no key to decrypt it with")
 	}
 	var err error
 	if out.Body, err = e.Secrets.Open(out.Sealed, outcomeContext(out.SealedFor)); err != nil {

@@ -39,11 +39,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "partnerapi_requests_total", Help: "Requests by version, operation and status.",
 		}, []string{"version", "operation", "status"}),
 		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "partnerapi_request_seconds", Help: "How long requests took.",
+			Name: "partnerapi_request_seconds", Help: "Duration of requests.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"version", "operation"}),
 		keys: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "partnerapi_key_requests_total", Help: "Requests by version and key, which show who still uses the old version.",
+			Name: "partnerapi_key_requests_total", Help: "Requests by version and key, to see who still uses the old version.",
 		}, []string{"version", "key"}),
 		refused: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "partnerapi_refusals_total", Help: "Requests that returned 429, by the key's partner.",

@@ -108,10 +108,10 @@ func explainRefusal(r *http.Request, status int, text string) string {
 	case strings.HasPrefix(text, "Accept"):
 		return "the header Accept, if any, must allow application/json"
 	case r.Header.Get("Last-Event-ID") != "":
-		return "the header Last-Event-ID is not accepted: the server offers no stream"
+		return "the header Last-Event-ID is not accepted; the server offers no stream"
 	case r.Header.Get(versionHeader) != "":
 		return "the message does not follow version " + r.Header.Get(versionHeader) + " of the protocol, or the server does not support it"
 	}
-	return "the message does not follow the protocol: check its ID, if it is a request, its parameters, and that it is " +
+	return "the message does not follow the protocol; check its ID if it is a request, its parameters, and that it is " +
 		"nested at most 1,000 levels deep"
 }

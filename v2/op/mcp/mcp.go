@@ -135,14 +135,14 @@ func (s *Server) addTools() error {
 
 // instructions state what all tools have in common, so that no tool repeats it.
 const instructions = "Tools of the partner API of a security awareness training service: a partner's client organizations, " +
-	"their users, risk and training. IDs are opaque strings: take them from lists. A list tool returns a page of at most " +
-	"limit rows (default 100): for the next page, call it again with the same arguments and cursor set to next_cursor. " +
+	"their users, risk and training. IDs are opaque strings; take them from lists. A list tool returns a page of at most " +
+	"limit rows (default 100). For the next page, call the tool again with the same arguments and cursor set to next_cursor. " +
 	"null, or an empty string for an optional argument, counts as omitted. " +
 	"If tools have no output schemas, a page is text with one line per row and tabs between columns; fields selects " +
-	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] returns rows in JSON. Risk scores go from 0 to 1000; " +
-	"a low score is risky. An error is a JSON object with a code, a message and the names of any wrong arguments. Set " +
-	"idempotency_key to any string so that you can repeat a call within 24 hours without performing it twice. Other " +
-	"toolsets have more tools: add ?toolsets=all, or the names of toolsets, to the server's URL."
+	"other columns, such as [\"email\",\"risk.score\"], and [\"*\"] returns rows in JSON. Risk scores range from 0 to 1000; " +
+	"lower scores mean higher risk. An error is a JSON object with a code, a message and the names of any wrong arguments. Set " +
+	"idempotency_key to any string so that you can repeat a call within 24 hours without performing it twice. For " +
+	"more tools, add ?toolsets=all, or the names of toolsets, to the server's URL."
 
 // serverOf returns the SDK server for callers with the rights.
 func (s *Server) serverOf(r rights) *sdk.Server {

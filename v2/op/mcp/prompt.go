@@ -26,8 +26,8 @@ var prompts = []prompt{
 			Description: "Find the riskiest clients and remind their users with overdue courses.",
 			Arguments:   []*sdk.PromptArgument{{Name: "clients", Description: "Number of clients, such as 3.", Required: true}},
 		},
-		"Find the {clients} clients with the lowest average risk score (clients_list with sort=risk_score, as low scores are " +
-			"risky). For each, list the users with overdue courses (users_list with overdue=true), show me their names and how " +
+		"Find the {clients} clients with the lowest average risk score (clients_list with sort=risk_score, because lower " +
+			"scores mean higher risk). For each, list the users with overdue courses (users_list with overdue=true), show me their names and how " +
 			"many courses are overdue, and wait for my confirmation. Then send reminders with training_remind, once per " +
 			"client, and tell me how many reminders were requested and which users were skipped, with the reason.",
 	},

@@ -109,7 +109,7 @@ func (t *table) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	end, err := dec.ReadToken() // or the first error
 	if err == nil && end.Kind() != ']' {
-		err = errors.New("the rows are no array of objects")
+		err = errors.New("the rows are not an array of objects")
 	}
 	return err
 }

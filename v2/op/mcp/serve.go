@@ -153,7 +153,7 @@ func (s *Server) relay(w http.ResponseWriter, m *message) error {
 func (s *Server) adopt(w http.ResponseWriter, m *message, body []byte) ([]byte, error) {
 	var r response
 	if err := json.Unmarshal(body, &r, asSent); err != nil {
-		return nil, fmt.Errorf("the SDK's answer to %s: %w", m.Method, err)
+		return nil, fmt.Errorf("the SDK's response to %s: %w", m.Method, err)
 	}
 	switch {
 	case r.Error != nil && strings.HasPrefix(r.Error.Message, "handling '"):

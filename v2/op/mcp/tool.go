@@ -204,14 +204,14 @@ func (t *tool) addFields(output *openapi3.SchemaRef) error {
 	columns := t.operation.Meta().Columns
 	if output == nil || output.Value.Properties["page"] == nil {
 		if columns != nil {
-			return errors.New("it has columns, but answers no page")
+			return errors.New("it has columns but returns no page")
 		}
 		return nil
 	}
 	t.fields = map[string]bool{everyField: true}
 	addPaths(t.fields, "", output.Value.Properties["data"].Value.Items)
 	if columns == nil {
-		return errors.New("it answers a page, but has no columns")
+		return errors.New("it returns a page but has no columns")
 	}
 	for _, column := range columns {
 		if !t.fields[column] {

@@ -7,7 +7,7 @@ func followBy(release op.Release) string {
 	if release >= op.V2_5 {
 		return "the `page.as_of` of any page, or from the greatest `updated_at` that you have seen"
 	}
-	return "the greatest `updated_at` that you have seen or, if the items show none, from the `Date` of the first page less one minute"
+	return "the greatest `updated_at` that you have seen or, if the items show none, from the `Date` of the first page minus one minute"
 }
 
 // about returns the description of v2's document of a release, in Markdown.
@@ -18,19 +18,19 @@ func about(release op.Release) string {
 const aboutStart = `The partner API of a security awareness training service. It gives a partner access to its clients.
 
 **API keys.** Send your API key in the ` + "`X-API-Key`" + ` header of every request. A request for an object that the key has no ` +
-	`access to returns 404, as if it did not exist.
+	`access to returns 404, as if the object did not exist.
 
 **IDs** are opaque strings. Store them; do not parse or build them.
 
 **Lists** are paginated. Pass ` + "`page.next_cursor`" + ` as ` + "`cursor`" + `, with the same filters, until it is ` +
-	`null. A list with the parameter ` + "`updated_since`" + ` returns only what changed: continue from `
+	`null. With the ` + "`updated_since`" + ` parameter, a list returns only items that changed. Continue from `
 
 const aboutEnd = `.
 
 **Times** are RFC 3339 in UTC, dates are UTC days, and percentages go from 0 to 100 with one decimal.
 
 **Errors** share one format with a stable ` + "`code`" + `; ` + "`fields`" + ` names every invalid part of the request. ` +
-	`Later versions may add fields, enum values and event types to responses: ignore those that you do not know.
+	`Later releases may add fields, enum values and event types to responses; ignore any that you do not know.
 
 **Rate limits.** Each API key allows 600 requests a minute and 16 concurrent requests. An operation with a lower limit per ` +
 	`client says so; the ` + "`X-RateLimit`" + ` headers report the limit that applies.`
@@ -41,8 +41,8 @@ func aboutUpdatedSince(release op.Release) string {
 }
 
 // aboutAdditions explains additions, in a document that has some.
-const aboutAdditions = "\n\n**Additions.** An operation with the badge Addition is not part of the API as its owner published it. " +
-	"It is served and supported like all others, but another service with that API may lack it."
+const aboutAdditions = "\n\n**Additions.** Operations with the badge Addition are not part of the API as its owner published it. " +
+	"They are served and supported like all other operations, but another service with that API may not have them."
 
 // aboutRetries follows about in a document with operations that accept an Idempotency-Key.
 const aboutRetries = "\n\n**Retries.** Send an `Idempotency-Key` with a POST so that you can safely repeat the request for 24 hours."

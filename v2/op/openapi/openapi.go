@@ -231,7 +231,7 @@ func descriptionOf(o Operation) string {
 		parts = append(parts, "Requires an API key with access to all clients.")
 	}
 	if o.PerClient > 0 {
-		parts = append(parts, fmt.Sprintf("Each API key can send %d of these requests a minute for one client.", o.PerClient))
+		parts = append(parts, fmt.Sprintf("Each API key can send %d of these requests per minute for each client.", o.PerClient))
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -382,7 +382,7 @@ func (b *builder) responses(o Operation, example jsontext.Value) (*openapi3.Resp
 	slices.Sort(statuses)
 	for _, status := range slices.Compact(statuses) {
 		if http.StatusText(status) == "" || status < 400 {
-			return nil, fmt.Errorf("%d is no status of an error", status)
+			return nil, fmt.Errorf("%d is not an error status", status)
 		}
 		response, err := b.errorResponse(status)
 		if err != nil {

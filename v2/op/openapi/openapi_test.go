@@ -46,7 +46,7 @@ func TestOperation(t *testing.T) {
 		"X-RateLimit-Remaining":{"$ref":"#/components/headers/X-RateLimit-Remaining"},"X-RateLimit-Reset":{"$ref":"#/components/headers/X-RateLimit-Reset"},
 		"X-API-Key-Expires":{"$ref":"#/components/headers/X-API-Key-Expires"}`
 	same(t, "operation", part(t, d, "paths", "/a", "post"), `{"operationId":"a.b","summary":"Do it","tags":["a"],
-		"description":"Each API key can send 20 of these requests a minute for one client.","x-scope":"write","x-since":"2.1","x-badges":[{"name":"Scope write"},{"name":"Since 2.1"}],"x-per-client-per-minute":20,
+		"description":"Each API key can send 20 of these requests per minute for each client.","x-scope":"write","x-since":"2.1","x-badges":[{"name":"Scope write"},{"name":"Since 2.1"}],"x-per-client-per-minute":20,
 		"responses":{"204":{"description":"No Content","headers":{`+always+`}},"404":{"$ref":"#/components/responses/NotFound"},
 			"409":{"$ref":"#/components/responses/Conflict"},"429":{"$ref":"#/components/responses/TooManyRequests"}}}`)
 	same(t, "a response", part(t, d, "components", "responses", "NotFound"), `{"description":"Not Found","headers":{`+always+`},

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	keyText = "The partner's API key, in every request. A key has access to all clients of its partner or some of them, " +
+	keyText = "The partner's API key, required in every request. A key can access all or some of its partner's clients, " +
 		"has the scope `read`, `write` or both, and can expire."
-	retryText = "Number of seconds to wait before you retry."
+	retryText = "Number of seconds to wait before retrying."
 
 	// keyScheme names the security scheme: the key in X-API-Key.
 	keyScheme = "ApiKey"
@@ -40,15 +40,15 @@ func newComponents() *openapi3.Components {
 			Type: "apiKey", In: "header", Name: "X-API-Key", Description: keyText,
 		}}},
 		Headers: openapi3.Headers{
-			"X-Request-Id": header("ID of the request, also in errors and logs. "+
-				"It is the X-Request-Id that you sent, if you sent a valid one.",
+			"X-Request-Id": header("ID of the request, which also appears in errors and logs. "+
+				"If you sent a valid X-Request-Id, the response returns it unchanged.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
 			"X-RateLimit-Limit": header("Number of requests allowed per minute: the limit of the API key or, "+
 				"if the operation has one, the lower limit for one client.", integerFrom(1)),
 			"X-RateLimit-Remaining": header("Number of requests left in the current window.", integerFrom(0)),
 			"X-RateLimit-Reset":     header("When the current window ends, in Unix seconds, rounded up.", integerFrom(0)),
 			retryAfter:              header(retryText, integerFrom(1)),
-			keyExpires:              optionalHeader("When the API key expires. Sent in the last 30 days before that.", openapi3.NewDateTimeSchema()),
+			keyExpires:              optionalHeader("When the API key expires. Sent only in the key's last 30 days.", openapi3.NewDateTimeSchema()),
 		},
 		Parameters: openapi3.ParametersMap{},
 	}
@@ -181,7 +181,7 @@ const ExampleRequestID = "req_01jxt3e8f0c7kq5v9m2hz4p6wn"
 var failures = []Failure{
 	{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is invalid. `fields` names each invalid part.",
 		"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
-	{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the key is missing, unknown, expired or revoked.",
+	{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the API key is missing, unknown, expired or revoked.",
 		"the API key is unknown, expired or revoked", nil},
 	{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation requires, " +
 		"or the feature is not enabled for the client.", "this key lacks the scope write", nil},
@@ -191,16 +191,16 @@ var failures = []Failure{
 		"the body did not arrive in time; send the request again", nil},
 	{http.StatusConflict, domain.Conflict, "`conflict`: the request conflicts with the state of an object, or the " +
 		"`Idempotency-Key` was used for another request. `fields` names the parts of the request that conflict, such as `email`, `name` or " +
-		"`Idempotency-Key`, if any. With `Retry-After`, an earlier request with this `Idempotency-Key` is still running.",
+		"`Idempotency-Key`, if any. If `Retry-After` is present, an earlier request with this `Idempotency-Key` is still running.",
 		"a client with this name already exists", []domain.FieldError{{Field: "name", Message: "is in use by another client"}}},
 	{http.StatusRequestEntityTooLarge, domain.PayloadTooLarge, "`payload_too_large`: the body is larger than 1 MiB.",
 		"the body is larger than 1 MiB", nil},
 	{http.StatusUnsupportedMediaType, domain.UnsupportedEncoding, "`unsupported_encoding`: `Content-Encoding` names an encoding such as " +
 		"gzip. Send the body uncompressed.", "Content-Encoding must not be gzip; send the body uncompressed",
 		[]domain.FieldError{{Field: "Content-Encoding", Message: "must not be gzip; send the body uncompressed"}}},
-	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the rate limit or the limit of the operation is reached. " +
+	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the request exceeded the rate limit or the operation's limit. " +
 		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key; retry after the time in Retry-After", nil},
-	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed. Its log contains the request ID.",
+	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed to process the request. Its log contains the request ID.",
 		"something went wrong on our side; try again, and report the request ID if the problem persists", nil},
 	{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot process the request now, for example because its database is unavailable. " +
 		"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},

@@ -68,11 +68,11 @@ func (m *mapper) union(name string, t reflect.Type, zero op.OneOf) (*openapi3.Sc
 // webhookHeaders are the headers of a request to a webhook.
 var webhookHeaders = []struct{ name, about string }{
 	{"webhook-id", "ID of the event, identical in every attempt."},
-	{"webhook-timestamp", "When the request was signed, in Unix seconds. Reject a request that is more than five minutes off."},
-	{"webhook-signature", "`v1,` and the signature in base64, as in Standard Webhooks; two of them, separated by a " +
-		"space, for 24 hours after the secret was rotated."},
-	{domain.SignatureHeader, "`t=`, the time in Unix seconds, and `v1=`, the HMAC-SHA256 in hexadecimal of that time, " +
-		"a dot and the body; two `v1` for 24 hours after the secret was rotated."},
+	{"webhook-timestamp", "When the request was signed, in Unix seconds. Reject requests whose timestamp is more than five minutes off."},
+	{"webhook-signature", "`v1,` followed by the signature in base64, as in Standard Webhooks. For 24 hours after the secret is " +
+		"rotated, the header contains two signatures, separated by a space."},
+	{domain.SignatureHeader, "`t=` with the time in Unix seconds, and `v1=` with the hexadecimal HMAC-SHA256 of that time, " +
+		"a dot and the body. For 24 hours after the secret is rotated, the header contains two `v1` values."},
 }
 
 // addWebhooks adds a webhook for each form of the unions: the request that posts it.
@@ -117,7 +117,7 @@ func (b *builder) webhook(f op.Form, schema *openapi3.SchemaRef) (*openapi3.Oper
 	}
 	for status, about := range map[string]string{
 		"2XX":     "The event was received. Respond within 10 seconds.",
-		"410":     "The endpoint is gone: the service disables the webhook.",
+		"410":     "The endpoint no longer exists. The service disables the webhook.",
 		"default": "A failure, including a redirect. The service retries the event for up to 24 hours; it does not retry a ping.",
 	} {
 		out.Responses.Set(status, &openapi3.ResponseRef{Value: &openapi3.Response{Description: &about}})
