@@ -22,6 +22,7 @@ type UserRow struct {
 	// EmailKey and EmailState are described in the migration that adds the columns. Nil for most users.
 	EmailKey     *string
 	EmailState   *string
+	SortKeys     SortKeys `bun:"type:jsonb,nullzero"`
 	GroupID      *domain.GroupID
 	NextDueOn    domain.Date `bun:",nullzero"`
 	NextCourseID *domain.CourseID
@@ -75,7 +76,10 @@ var userOrders = map[string]struct {
 	"created_at": {"u.created_at", "timestamptz", func(r *UserRow) string { return pg.TimeKey(r.CreatedAt) }},
 	"email":      {EmailKey, "text", (*UserRow).emailKey},
 	"risk_score": {"u.score", "integer", func(r *UserRow) string { return pg.NumberKey(r.Score) }},
+	byLastName:   {lastNameKey, "text", (*UserRow).lastNameKey},
 }
+
+const byLastName = "last_name"
 
 // Users reads a page of the client's users that match the filter, in the filter's order.
 func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window) (domain.Slice[domain.User], error) {
@@ -85,18 +89,16 @@ func (t *Tenant) Users(ctx context.Context, f domain.UserFilter, w domain.Window
 		return domain.Slice[domain.User]{}, err
 	}
 	where.Changed(delta, "u.updated_at")
-	if f.Overdue != nil {
-		overdue, err := t.overdue(ctx, *f.Overdue)
-		if err != nil {
-			return domain.Slice[domain.User]{}, err
-		}
-		where = append(where, overdue)
+	narrow, err := t.narrow(ctx, t.indexedFilters(f))
+	if err != nil {
+		return domain.Slice[domain.User]{}, err
 	}
+	where = append(where, narrow...)
 	order := userOrders[f.Sort.By()]
 	k := pg.Keyset[UserRow]{
 		Table: "users AS u", Key: order.key, Cast: order.cast, ID: "u.id", Desc: f.Sort.Descending(),
 		Where: where, OneIndex: onOneIndex(f),
-		IDsFirst: f.Query != "", // an index of names and emails finds the ids
+		IDsFirst: f.Query != "" && f.Sort.By() != byLastName, // an index of names and emails finds the ids
 		Select:   func(q *bun.SelectQuery) { selectUsers(q, domain.DateOf(t.db.Now())) },
 		Position: func(r *UserRow) domain.Position { return domain.Position{Key: order.value(r), ID: r.ID.UUID()} },
 	}
@@ -140,11 +142,11 @@ func statusOnly(f domain.UserFilter) bool {
 	return f == domain.UserFilter{Status: f.Status, Sort: f.Sort}
 }
 
-// usersWhere returns the conditions of a filter, except for Overdue and UpdatedSince.
+// usersWhere returns the conditions of a filter, except for those of indexedFilters and UpdatedSince.
 func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 	where.Add("u.client_id = ?", t.ID)
 	if f.Query != "" {
-		where.Add("? OR ?", pg.Contains(domain.SortKey(f.Query), "u.name_key"), containsEmail(f.Query))
+		where = append(where, matches(f.Query))
 	}
 	if f.Status != "" {
 		where.Add("u.status = ?", f.Status)
@@ -159,28 +161,94 @@ func (t *Tenant) usersWhere(f domain.UserFilter) (where pg.Conditions) {
 	return where
 }
 
-// maxSorted bounds the users that the overdue filter reads and sorts for a page. If more users match, the list is read
-// in its order, and users who do not match are skipped.
+// indexedFilter is a condition on users, alias u, of which an index has the users in an order.
+type indexedFilter struct {
+	condition pg.Query
+	order     string
+	// id identifies the users to read by the index: ctid, or id if the index holds all that the condition compares.
+	id string
+}
+
+// indexedFilters returns the conditions of a filter that may select few of many users.
+func (t *Tenant) indexedFilters(f domain.UserFilter) (filters []indexedFilter) {
+	add := func(order, condition string, value any) {
+		filters = append(filters, indexedFilter{pg.SQL("u.client_id = ? AND "+condition, t.ID, value), order, "u.ctid"})
+	}
+	if f.Overdue != nil {
+		operator := "<"
+		if !*f.Overdue {
+			operator = ">="
+		}
+		add(dueKey, dueKey+" "+operator+" ?::date", domain.DateOf(t.db.Now()))
+	}
+	if f.Department != "" {
+		add(departmentPlace, departmentPlace+" = ?", placeOf(f.Department))
+	}
+	if f.NoDepartment {
+		add(departmentPlace, departmentPlace+" = ?", noDepartment)
+	}
+	if f.ManagerEmail != "" {
+		add(managerKey, "u.manager_email IS NOT NULL AND "+managerKey+" = ANY(?::text[])", EmailKeys(f.ManagerEmail))
+	}
+	if f.Group != nil {
+		add("u.status", "u.group_id = ?", *f.Group)
+	}
+	if f.Grade != "" {
+		least, beyond := f.Grade.Scores()
+		filters = append(filters, indexedFilter{
+			pg.SQL("u.client_id = ? AND u.score >= ? AND u.score < ?", t.ID, least, beyond), "u.score", "u.ctid",
+		})
+	}
+	if f.Query != "" && f.Sort.By() == byLastName { // the index of names and emails does not hold last names
+		filters = append(filters, indexedFilter{pg.SQL("u.client_id = ? AND ?", t.ID, matches(f.Query)), "u.created_at", "u.id"})
+	}
+	return filters
+}
+
+// dueKey is the next due date of a user, alias u, as users_by_due has it.
+const dueKey = "coalesce(u.next_due_on, 'infinity')"
+
+// matches returns the condition that the name or the email of a user, alias u, contains a text.
+func matches(text string) pg.Query {
+	return pg.SQL("(? OR ?)", pg.Contains(domain.SortKey(text), "u.name_key"), containsEmail(text))
+}
+
+// maxSorted bounds the users that narrow gathers for a page, which are then sorted.
 const maxSorted = 2000
 
-// overdue returns the condition that a user, alias u, has an overdue course or, if want is false, has none. It first
-// counts the users who match, as the planner's statistics do not distinguish clients. If at most maxSorted do, the
-// condition makes PostgreSQL read them by the index on next_due_on, not search for them in the order of the list.
-func (t *Tenant) overdue(ctx context.Context, want bool) (pg.Query, error) {
-	operator := "<"
-	if !want {
-		operator = ">="
+// narrow returns the conditions of filters. It first counts the users who match each of them, as the planner's statistics
+// do not distinguish clients. If at most maxSorted match, the condition of the filter with the fewest makes PostgreSQL
+// read them by the filter's index, not search for them in the order of the list. Otherwise the list is read in its
+// order, and users who do not match are skipped.
+func (t *Tenant) narrow(ctx context.Context, filters []indexedFilter) (conditions pg.Conditions, err error) {
+	if len(filters) == 0 {
+		return nil, nil
 	}
-	matches := pg.SQL("u.client_id = ? AND coalesce(u.next_due_on, 'infinity') "+operator+" ?::date",
-		t.ID, domain.DateOf(t.db.Now()))
-	n, err := pg.One[int](ctx, t.db, "count few users", pg.SQL(`
-		SELECT count(*) FROM (
-			SELECT FROM users AS u WHERE ? ORDER BY coalesce(u.next_due_on, 'infinity') LIMIT ?
-		) AS few`, matches, maxSorted+1))
-	if err != nil || n > maxSorted {
-		return matches, err
+	counts := pg.SQL("")
+	for i, f := range filters {
+		separator := ", "
+		if i == 0 {
+			separator = ""
+		}
+		counts = pg.SQL("?"+separator+"(SELECT count(*) FROM (SELECT FROM users AS u WHERE ? ORDER BY "+f.order+" LIMIT ?) AS few)",
+			counts, f.condition, maxSorted+1)
+		conditions = append(conditions, f.condition)
 	}
-	return pg.SQL("u.ctid = ANY(ARRAY(SELECT u.ctid FROM users AS u WHERE ?))", matches), nil
+	matching, err := pg.One[[]int](ctx, t.db, "count few users", pg.SQL("SELECT ARRAY[?]", counts))
+	if err != nil {
+		return nil, err
+	}
+	fewest := 0
+	for i, n := range matching {
+		if n < matching[fewest] {
+			fewest = i
+		}
+	}
+	if matching[fewest] <= maxSorted {
+		f := filters[fewest]
+		conditions[fewest] = pg.SQL(f.id+" = ANY(ARRAY(SELECT "+f.id+" FROM users AS u WHERE ?))", f.condition)
+	}
+	return conditions, nil
 }
 
 // totalUsers returns the length of a list. If only the status narrows it, the length is that of the client's counters.
@@ -297,11 +365,12 @@ func (t *Tenant) InsertUser(ctx context.Context, c *Change, u domain.User, colle
 }
 
 // Update stores the fields of after that callers and directory syncs may write (writableColumns). If a field changed
-// that callers can see (SameShown), it also sets the time of update, and adds the effects (UserChanged) and an event.
+// that callers can see (SameShown), it also sets the time of update, and adds the effects (UserChanged) and an event. If
+// only the overrides changed, it sets the time of update alone.
 // The caller must have locked the user, and hold a lock of the client's audiences (LockAudiencesSharedOf).
 func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	visible := !u.SameShown(&after)
-	if visible {
+	if visible || !u.SameOverrides(&after) {
 		after.UpdatedAt = domain.Later(after.UpdatedAt, c.At)
 	}
 	err := c.UpdateUsers(ctx, []domain.User{after})
@@ -312,6 +381,18 @@ func (u *User) Update(ctx context.Context, c *Change, after domain.User) error {
 	c.UserChanged(&u.User, &after)
 	c.UserUpdated(&u.User, &after)
 	return nil
+}
+
+// SyncAgain makes the next sync of their directories apply the accounts of locked users, also if these did not change. A
+// run that applies them at the same time waits for the locks, or has applied them before.
+func (c *Change) SyncAgain(ctx context.Context, users ...domain.UserKey) error {
+	if len(users) == 0 {
+		return nil
+	}
+	clients, ids := KeyArrays(users)
+	return pg.Run(ctx, c, "let a sync apply accounts again", pg.SQL(`
+		UPDATE directory_accounts SET unsettled = true
+		WHERE (client_id, user_id) IN (SELECT * FROM unnest(?0::uuid[], ?1::uuid[]))`, clients, ids))
 }
 
 // UpdateUsers stores the writableColumns of locked users. The caller adds the effects by UserChanged, and has called
@@ -336,13 +417,15 @@ func (c *Change) InsertUsers(ctx context.Context, users []domain.User) error {
 
 // writableColumns are the columns of a user that callers and directory syncs write.
 var writableColumns = []string{
-	"email", "email_key", "first_name", "last_name", "name_key", "department", "job_title", "manager_email", "status", "role",
+	"email", "email_key", "first_name", "last_name", "name_key", "sort_keys", "department", "job_title", "manager_email", "status", "role",
 	"preferred_language", "source", "group_id", "overrides", "updated_at",
 }
 
 // userRowOf converts a user to a row, without the next course.
 func userRowOf(u *domain.User) UserRow {
-	row := UserRow{User: *u, NameKey: domain.SortKey(u.Name()), EmailKey: StoredEmailKey(u.Email)}
+	row := UserRow{
+		User: *u, NameKey: domain.SortKey(u.Name()), EmailKey: StoredEmailKey(u.Email), SortKeys: sortKeysOf(u),
+	}
 	if u.Overrides == nil {
 		row.Overrides = []string{}
 	}

@@ -1,5 +1,7 @@
 package domain
 
+import "slices"
+
 // This file has a record for each kind of object that can be imported (decisions 10). The tags of a field are json, its
 // name (omitzero makes an export leave out a zero column); validate, its rules (package rule); and rule:
 //
@@ -149,6 +151,17 @@ func (Override) Values() []string {
 	return []string{
 		"first_name", "last_name", "department", "job_title", "manager_email", "status", "role", "preferred_language",
 	}
+}
+
+// OrderedOverrides returns the overrides of a user in the order of the fields (Override), each once.
+func OrderedOverrides(overrides []string) []Override {
+	ordered := []Override{}
+	for _, field := range (Override("")).Values() {
+		if slices.Contains(overrides, field) {
+			ordered = append(ordered, Override(field))
+		}
+	}
+	return ordered
 }
 
 // MaxMembers is the maximum number of members in a record of a collection. Further records of the same collection may

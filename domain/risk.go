@@ -1,6 +1,9 @@
 package domain
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // RiskModelVersion is the version of the model in this file. It must change with every change that can give another
 // score for the same signals: stored scores of another version are computed again.
@@ -41,6 +44,19 @@ func GradeOf(score int) Grade {
 		n++
 	}
 	return GradesUpward[n]
+}
+
+// Scores returns the range of the grade's scores: the least one, and the one beyond the greatest.
+func (g Grade) Scores() (least, beyond int) {
+	n := slices.Index(GradesUpward, g)
+	least, beyond = minScore, maxScore+1
+	if n > 0 {
+		least = GradeFloors[n-1]
+	}
+	if n < len(GradeFloors) {
+		beyond = GradeFloors[n]
+	}
+	return least, beyond
 }
 
 // FactorKey is the key of a Factor, such as phishing_clicks.

@@ -1,6 +1,10 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // User is a person whom a client trains.
 type User struct {
@@ -39,6 +43,11 @@ func (u *User) SameShown(o *User) bool {
 	return u.Status == o.Status && u.FirstName == o.FirstName && u.LastName == o.LastName &&
 		u.Role == o.Role && u.Language == o.Language && Same(u.Department, o.Department) &&
 		Same(u.JobTitle, o.JobTitle) && Same(u.ManagerEmail, o.ManagerEmail)
+}
+
+// SameOverrides reports whether two states of a user have the same overrides, in any order.
+func (u *User) SameOverrides(o *User) bool {
+	return slices.Equal(OrderedOverrides(u.Overrides), OrderedOverrides(o.Overrides))
 }
 
 // SameGroup reports whether two states of a user have the same group, or both none.
@@ -154,7 +163,17 @@ type UserSort string
 
 // Values lists the sort orders.
 func (UserSort) Values() []string {
-	return []string{"created_at", "-created_at", "email", "-email", "risk_score", "-risk_score"}
+	return []string{
+		"created_at", "-created_at", "email", "-email", "risk_score", "-risk_score", "last_name", "-last_name",
+	}
+}
+
+// Since returns the first release of v2 that accepts an order; empty if all releases do.
+func (UserSort) Since(order string) string {
+	if strings.TrimPrefix(order, "-") == "last_name" {
+		return "2.5"
+	}
+	return ""
 }
 
 // UserFilter selects and sorts users of a client.
@@ -166,9 +185,26 @@ type UserFilter struct {
 	Role       Role
 	Collection *CollectionID
 	// Overdue selects users with or without an overdue course; nil selects both.
-	Overdue      *bool
+	Overdue *bool
+	// Department and ManagerEmail are compared by their keys (decisions 2.8). NoDepartment selects users without a
+	// department.
+	Department   string
+	NoDepartment bool
+	ManagerEmail string
+	Grade        Grade
+	Group        *GroupID
 	UpdatedSince *time.Time
 	Sort         Sort
+}
+
+// Department sums up the users of a client's department, or those without one, whose Name is nil. All but Users is about
+// the active ones.
+type Department struct {
+	Name                  *string
+	Users, Active, Scores int
+	Overdue               int
+	// Sent and Clicked count the simulated emails of the last 90 days.
+	Sent, Clicked int
 }
 
 // UserDetail is a user with the fields that only a request for a single user returns.

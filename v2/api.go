@@ -65,6 +65,8 @@ func (a *API) bind(s *op.Set) {
 	op.Bind(s, api.GetUser, a.getUser)
 	op.Bind(s, api.CreateUser, a.createUser)
 	op.Bind(s, api.UpdateUser, a.updateUser)
+	op.Bind(s, api.RemoveOverride, a.removeOverride)
+	op.BindList(s, api.ListDepartments, a.listDepartments, departmentOf)
 	op.Bind(s, api.GetClientRisk, a.getClientRisk)
 	op.Bind(s, api.GetUserRisk, a.getUserRisk)
 

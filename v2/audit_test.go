@@ -17,7 +17,7 @@ var auditedKinds = map[string]string{
 	"collections.members.add": "collection", "collections.members.remove": "collection",
 	"exposures.resolve": "breach", "frameworks.assign": "framework assignment", "frameworks.remove": "framework assignment",
 	"phishing.send": "client", "phishing.sends.cancel": "phishing result", "phishing.sends.cancel_many": "client", "policies.remind": "policy", "reports.create": "report", "sync.runs.create": "sync run",
-	"training.assign": "client", "training.remind": "client", "users.create": "user", "users.update": "user",
+	"overrides.remove": "user", "training.assign": "client", "training.remind": "client", "users.create": "user", "users.update": "user",
 	"webhooks.create": "webhook", "webhooks.update": "webhook", "webhooks.delete": "webhook", "webhooks.secret": "webhook",
 	"webhooks.test": "webhook", "webhooks.deliveries.redeliver": "delivery",
 }
@@ -76,7 +76,7 @@ func TestAuditNamesObjectsAndFields(t *testing.T) {
 				}
 			}
 			for _, name := range e.Fields {
-				if _, named := body[name]; !named {
+				if _, named := body[name]; !named && !strings.HasSuffix(path, "/"+name) {
 					t.Errorf("the fields are %v; %s was not sent", e.Fields, name)
 				}
 			}

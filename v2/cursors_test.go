@@ -116,7 +116,7 @@ func filterTexts(t interface{ Fatalf(string, ...any) }, p op.Param) []string {
 	if enum, ok := reflect.Zero(typ).Interface().(rule.Enum); ok {
 		return enum.Values()
 	}
-	if p.Name == "email" {
+	if p.Name == "email" || p.Name == "manager_email" {
 		return []string{"nobody@example.com", everywhere}
 	}
 	switch typ {

@@ -157,6 +157,7 @@ func (d demo) reads() []v2test.Call {
 		{ID: "users.list", Path: d.of(), Query: "limit=2&status=active"},
 		{ID: "users.find", Query: "limit=2&email=" + d.email},
 		{ID: "users.get", Path: user},
+		{ID: "departments.list", Path: d.of(), Query: "limit=3"},
 		{ID: "users.risk", Path: user},
 		{ID: "users.emails", Path: user, Query: "limit=3"},
 		{ID: "users.training", Path: user, Query: "limit=3"},
@@ -196,6 +197,7 @@ func (d demo) writes() []v2test.Call {
 		{ID: "users.create", Path: d.of(), Body: `{"email": "maria.keller@example.com", "first_name": "Maria", "last_name": "Keller", ` +
 			`"department": "Finance", "job_title": "Accountant", "preferred_language": "en", "collection_ids": ["` + d.collections[0] + `"]}`},
 		{ID: "users.update", Path: map[string]string{"user_id": d.user}, Body: `{"job_title": "Head of Payroll", "manager_email": null}`},
+		{ID: "overrides.remove", Path: map[string]string{"user_id": d.user, "field": "job_title"}},
 		{ID: "training.assign", Path: d.of(), Body: `{"course_id": "` + d.course + `", ` +
 			`"audience": {"type": "collection", "collection_id": "` + d.collections[len(d.collections)-2] + `"}, "due_on": "2026-07-31", "notify": false}`},
 		{ID: "collections.create", Path: d.of(), Body: `{"name": "Night shift", "description": "Everyone who works at night"}`},

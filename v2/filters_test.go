@@ -40,6 +40,7 @@ func TestFilterMatrix(t *testing.T) {
 	result := h.Get(client+"/phishing/results?limit=1", e.Key).Want(200).Field("data").([]any)[0].(map[string]any)
 	m.own = d.of("ids", d.client, "collection_id", d.collections[1], "result_id", result["result_id"].(string), "user_id", result["user_id"].(string),
 		"course_id", d.course, "label", d.label,
+		"group_id", h.All(client+"/users?limit=1", e.Key)[0]["group"].(map[string]any)["id"].(string),
 		"external_id", h.Get(client, e.Key).Want(200).Field("external_id").(string),
 		"key", domain.CallerFrom(h.As(e.Key)).Prefix, "operation", "users.update")
 	m.others = othersIDs(h)
@@ -74,6 +75,8 @@ func demoLists(h *v2test.Harness, d demo) {
 			'', '', '', CASE WHEN n % 3 = 0 THEN $1::uuid END
 		FROM clients AS c JOIN api_keys AS k USING (partner_id), generate_series(1, 24) AS n WHERE c.id = $1`, client, now)
 	h.Exec(userEverywhere, now)
+	h.Exec("UPDATE users SET department = NULL WHERE client_id = $1 AND last_name < 'D'", client)
+	h.Exec("UPDATE users SET manager_email = 'boss@example.com' WHERE client_id = $1 AND last_name < 'M'", client)
 	h.Exec("DELETE FROM events") // which hold a feed back that is read by time
 	h.Exec(`INSERT INTO published_events (partner_id, position, client_id, id, type, created_at, body)
 		SELECT partner_id, 1000 + n, id, gen_random_uuid(), (ARRAY['user.updated', 'client.updated'])[n % 2 + 1],
@@ -138,7 +141,7 @@ func othersIDs(h *v2test.Harness) ids {
 	h.Exec(`INSERT INTO phishing_results (client_id, id, user_id, template_id, status, send_at, sent_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, 'sent', $5, $5, $5, $5)`, client.ID, result, user.ID, parts.template, h.Clock.Now())
 	at["ids"], at["result_id"] = at["client_id"], result.String()
-	at["external_id"], at["course_id"], at["label"] = "their own", strangers()["course_id"], "their label"
+	at["external_id"], at["course_id"], at["label"], at["group_id"] = "their own", strangers()["course_id"], "their label", user.Group.ID.String()
 	return at
 }
 
@@ -184,6 +187,10 @@ func (m filterMatrix) texts(t *testing.T, o op.Operation, p op.Param) []string {
 		return []string{m.own[p.Name], "x"}
 	case p.Name == "q":
 		return []string{"o", "an", "no such name"}
+	case p.Name == "department":
+		return []string{"FINANCE", "no such department"}
+	case p.Name == "manager_email":
+		return []string{"Boss@Example.com", "nobody@example.com"}
 	}
 	texts := filterTexts(t, p)
 	for i := range texts {

@@ -83,10 +83,22 @@ func pagedUsers(p *pagedTable) {
 	client := p.h.AddClient(p.tenant, "Client").ID
 	p.h.AddUser(p.tenant, p.h.AddClient(p.tenant, "Other").ID, "alpha0@example.com")
 	collection := p.h.AddCollection(client, "Collection")
+	group := db.NewID[domain.GroupKind]()
+	p.h.Exec("INSERT INTO groups (client_id, id, name, manual, created_at) VALUES ($1, $2, 'Group', false, $3)", client, group, v2test.Noon)
 	p.homes = []pagedHome{{tenant: p.tenant, client: client}}
 	p.of(api.ListUsers, ids{"client_id": client.String()}, shownAs[domain.UserKind], "id")
 	p.fill(func(of *pagedRecords, r pagedRow) {
 		of.putUser(of.id, r.email, nil, r)
+		u := of.list[len(of.list)-1].columns
+		u["last_name"], u["department"] = r.lastName(), r.department()
+		u["sort_keys"] = map[string]map[string]string{
+			"last_name":  {r.lastName(): domain.SortKey(r.lastName())},
+			"department": {"Ünit 1": "ünit 1", "ünit 1": "ünit 1"},
+		}
+		u["manager_email"], u["group_id"] = []any{nil, "boss@example.com", nil, "o@example.com"}[r.kind], nil
+		if r.kind == 2 {
+			u["group_id"] = group
+		}
 		of.putMember(r.member, collection, r)
 	})
 
@@ -100,6 +112,15 @@ func pagedUsers(p *pagedTable) {
 	p.add("q=7@EXAMPLE.com", func(r pagedRow) bool { return matches(r, "7@example.com") })
 	p.add("role=finance", func(r pagedRow) bool { return r.role == domain.RoleFinance })
 	p.add(in, pagedRow.isMember)
+	unit := func(r pagedRow) bool { return r.kind == 1 || r.kind == 2 }
+	p.add("department=%C3%9CNIT++1+", unit)
+	p.add("no_department=true", func(r pagedRow) bool { return r.kind == 0 })
+	p.add("manager_email=BOSS@example.com", func(r pagedRow) bool { return r.kind == 1 })
+	p.add("group_id="+group.String(), func(r pagedRow) bool { return r.kind == 2 })
+	p.add("grade=C", func(r pagedRow) bool { return r.score < 700 })
+	p.add("department=%C3%BCnit+1&group_id="+group.String()+"&grade=B&status=active&overdue=false&"+in, func(r pagedRow) bool {
+		return r.kind == 2 && r.score >= 700 && r.score < 800 && active(r) && r.member
+	})
 	p.add(updatedQuery, pagedRow.recent)
 	p.add("status=active&q=a&role=standard&"+in+"&"+updatedQuery, func(r pagedRow) bool {
 		return active(r) && matches(r, "a") && r.role == domain.RoleStandard && r.member && r.recent()

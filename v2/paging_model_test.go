@@ -41,6 +41,8 @@ func (r pagedRow) compare(other pagedRow, inOrder string) int {
 		order = strings.Compare(domain.SortKey(r.name), domain.SortKey(other.name))
 	case "email":
 		order = strings.Compare(r.email, other.email)
+	case "last_name":
+		order = strings.Compare(domain.SortKey(r.lastName()), domain.SortKey(other.lastName()))
 	case "risk_score":
 		order = cmp.Compare(r.score, other.score)
 	case "updated_at":
@@ -63,6 +65,12 @@ func (r pagedRow) compare(other pagedRow, inOrder string) int {
 func (r pagedRow) sendAt() time.Time {
 	return v2test.Noon.Add(-time.Duration(r.score-600) * time.Hour / 50)
 }
+
+// lastName is the last name of a row's user, which differs from those of others.
+func (r pagedRow) lastName() string { return "De  " + r.name }
+
+// department is the department of a row's user, in two spellings; nil for none.
+func (r pagedRow) department() any { return []any{nil, "Ünit 1", "ünit 1", "Other"}[r.kind] }
 
 func (r pagedRow) isMember() bool { return r.member }
 

@@ -33,6 +33,8 @@ var plannedSQL = []string{
 		SELECT $1, CASE n WHEN 1 THEN $3::uuid ELSE md5($2 || 'u' || n)::uuid END, n || '@example.com', 'n', n::text, 'n ' || n,
 			CASE WHEN n % 10 = 0 THEN 'inactive' ELSE 'active' END, 'standard', 'en', 'api', $4, 700, '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
 		FROM generate_series(1, 4000) AS n`,
+	`UPDATE users SET department = CASE WHEN last_name::integer % 41 > 0 THEN 'Team ' || last_name::integer % 40 END, manager_email = last_name::integer % 40 || '@example.com' WHERE client_id = $1`,
+	`UPDATE users SET score = 500 WHERE client_id = $1 AND last_name::integer % 16 = 0`,
 	`UPDATE users SET next_due_on = '2026-06-01' WHERE client_id = $1 AND last_name::integer % 8 = 0`,
 	`INSERT INTO collections (client_id, id, name, name_key, created_by, created_at, updated_at)
 		SELECT $1, CASE n WHEN 1 THEN $4::uuid ELSE md5($2 || 'k' || n)::uuid END, n::text, n::text, 'api', '2026-06-01Z'::timestamptz - n % 900 * interval '1 hour', '2026-06-01Z'
@@ -150,7 +152,7 @@ func plannedLists(c plannedClient) []plannedList {
 		return ids{"client_id": c.client.String(), "policy_id": c.policies[n].String()}
 	}
 	const period, changed = "since=2026-05-10T00:00:00Z&until=2026-05-20T00:00:00Z", "updated_since=2026-05-10T00:00:00Z"
-	users, group := []string{"users_by_creation", "users_by_status_created"}, []string{"users_by_group"}
+	users, group := []string{"users_by_creation", "users_by_status_created"}, []string{"users_by_group_status"}
 	seen, mails := []string{"exposures_by_seen"}, []string{"sent_emails_by_time"}
 	scheduled := []string{"phishing_results_by_send", "phishing_results_by_status_send"}
 	reported, assigned := []string{"reported_emails_by_report"}, []string{"assignments_by_assigned"}
@@ -175,6 +177,15 @@ func plannedLists(c plannedClient) []plannedList {
 		{api.ListExposures, client, "sort=-first_seen_at&" + period, seen},
 		{api.ListUsers, client, "overdue=true", nil},
 		{api.ListUsers, client, "overdue=false", users},
+		{api.ListUsers, client, "department=TEAM+7", nil},
+		{api.ListUsers, client, "no_department=true", nil},
+		{api.ListUsers, client, "manager_email=7@example.com&sort=-email", nil},
+		{api.ListUsers, client, "grade=D", nil},
+		{api.ListUsers, client, "grade=B", users},
+		{api.ListUsers, client, "group_id=" + domain.GroupID(c.collection).String(), users},
+		{api.ListUsers, client, "sort=last_name", []string{"users_by_last_name"}},
+		{api.ListUsers, client, "sort=-last_name", []string{"users_by_last_name"}},
+		{api.ListDepartments, client, "", nil},
 		{api.ListDarkWebUsers, client, "", users},
 		{api.ListDarkWebUsers, client, period, users},
 		{api.ListTraining, user, "", nil},
@@ -266,7 +277,7 @@ func TestPagingPlansOfTenants(t *testing.T) {
 			checkOrdered(t, name, first, list.indexes, false)
 			checkOrdered(t, name+", next,", next, list.indexes, true)
 		}
-		if list.op == api.ListClientTraining { // which v1 has not
+		if list.op == api.ListClientTraining || list.op == api.ListDepartments { // which v1 has not
 			continue
 		}
 		jump, _ := queries.plan(t, table, l, op.Paging{Rows: 10, Skip: 300})

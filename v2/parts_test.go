@@ -1,6 +1,7 @@
 package v2_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,7 @@ type parts struct {
 
 const breach = "Sample_Breach"
 
-// furnish gives a client n collections, which the user is in, n policies for all of
+// furnish gives a client n collections, which the user is in, n overrides of the user that are no fields, n policies for all of
 // its users, n framework assignments, n scheduled simulated mails and a directory, and
 // makes it watched, with a resolved exposure of the user. It is all plain SQL.
 func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n int) *parts {
@@ -50,6 +51,7 @@ func furnish(h *v2test.Harness, client domain.ClientID, user domain.UserID, n in
 	h.Exec(`INSERT INTO framework_assignments (client_id, id, framework_id, audience_type, audience_id, evaluated_at, created_at)
 		SELECT $1, id, 'gdpr', 'group', id, $3, $3 FROM unnest($2::text[]::uuid[]) AS id`, client, frameworks, now)
 	h.Exec("UPDATE clients SET framework_ids = '{gdpr}' WHERE id = $1", client)
+	h.Exec("UPDATE users SET overrides = ARRAY(SELECT 'sample_' || lpad(n::text, 3, '0') FROM generate_series(0, $2::integer - 1) AS n) WHERE id = $1", user, n)
 	h.Exec("INSERT INTO breaches (name, title, severity, data_classes) VALUES ($1, 'Sample', 'low', '{Names}') ON CONFLICT DO NOTHING", breach)
 	h.Exec(`INSERT INTO exposures (client_id, user_id, breach_name, severity, data_classes, first_seen_at, resolved_at)
 		VALUES ($1, $2, $3, 'low', '{Names}', $4, $4)`, client, user, breach, now)
@@ -127,5 +129,6 @@ func (p *parts) with(client domain.ClientID, user domain.UserID) ids {
 		"collection_id": p.collections[n].String(), "policy_id": p.policies[n].String(), "breach_name": breach,
 		"assignment_id": p.frameworks[n].String(), "report_id": p.report.String(),
 		"webhook_id": p.webhook.String(), "delivery_id": p.delivery.String(), "result_id": p.results[n].String(),
+		"field": fmt.Sprintf("sample_%03d", n),
 	}
 }

@@ -55,10 +55,10 @@ func (out outsiders) withMalformed(w *world) outsiders {
 	each := func(name string, of func(id string) string) {
 		out[name] = ids{}
 		for parameter, id := range within {
-			if text := of(id); parameter != "breach_name" || utf8.ValidString(text) && !strings.Contains(text, "\x00") {
+			if text := of(id); parameter != "breach_name" && parameter != "field" || utf8.ValidString(text) && !strings.Contains(text, "\x00") {
 				out[name][parameter] = url.PathEscape(text)
 			} else {
-				out[name][parameter] = id // a text that no breach can have is a bad request
+				out[name][parameter] = id // a text that no breach or field can have is a bad request
 			}
 		}
 	}

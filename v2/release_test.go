@@ -202,6 +202,14 @@ func TestLaterInputs(t *testing.T) {
 		t.Errorf("the page after %s is %s", first.Body, rows.Body)
 	}
 
+	for _, order := range []string{"last_name", "-last_name", "nope"} { // all but the last are of a later release
+		r := w.Get("/v2/clients/"+w.client.ID.String()+"/users?sort="+order, w.tenant.Key)
+		checkInvalid(t, r, "sort", "must be one of created_at")
+		if strings.Contains(string(r.Body), "last_name") || strings.Count(string(r.Body), `"sort"`) != 1 {
+			t.Errorf("sort=%s is rejected by %s", order, r.Body)
+		}
+	}
+
 	rejected := 0
 	w.dryRuns(t, func(t *testing.T, w *world, o op.Operation) {
 		if o.Meta().ID == "frameworks.assign" { // has had it from the first

@@ -64,7 +64,7 @@ func strangers() ids {
 		"collection_id": "col_01h455vb4pex5vsknk084sn02q", "policy_id": "pol_01h455vb4pex5vsknk084sn02q", "breach_name": "Unknown",
 		"assignment_id": "fwa_01h455vb4pex5vsknk084sn02q", "report_id": "rep_01h455vb4pex5vsknk084sn02q",
 		"course_id": "crs_01h455vb4pex5vsknk084sn02q", "webhook_id": "whk_01h455vb4pex5vsknk084sn02q", "delivery_id": "dlv_01h455vb4pex5vsknk084sn02q",
-		"result_id": "phr_01h455vb4pex5vsknk084sn02q",
+		"result_id": "phr_01h455vb4pex5vsknk084sn02q", "field": "last_name",
 	}
 }
 
@@ -205,7 +205,8 @@ func (w *world) sample(m member, n int64) any {
 	case m.typ == reflect.TypeFor[domain.TemplateID]():
 		return w.parts.template.String()
 	case m.typ == reflect.TypeFor[api.Audience]():
-		return map[string]any{"type": "collection", "collection_id": w.parts.collections[n%int64(len(w.parts.collections))].String()}
+		last := int64(len(w.parts.collections)) - 1 // ids begins with the first, which an operation may have deleted
+		return map[string]any{"type": "collection", "collection_id": w.parts.collections[last-n%(last+1)].String()}
 	case m.typ == reflect.TypeFor[api.AssignModules]():
 		return map[string]any{"training": true, "phishing": false, "policies": true, "reporting": false}
 	case m.name == "framework_id": // another one where the audiences come again

@@ -19,8 +19,8 @@ func crowd(t *testing.T) *world {
 	w.Exec(`INSERT INTO clients (id, partner_id, name, name_key, summarized_at, created_at, updated_at)
 		SELECT gen_random_uuid(), $1, 'Client ' || n, 'client ' || n, $2, $2::timestamptz - n * interval '1 second', $2 FROM generate_series(1, 600) AS n`,
 		w.tenant.ID, now)
-	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, status, role, preferred_language, source, score, created_at, updated_at)
-		SELECT $1, gen_random_uuid(), 'u' || n || '@example.com', 'U', n::text, 'u ' || n, 'active', 'standard', 'en', 'api', 300 + n % 50, $2::timestamptz - n * interval '1 second', $2
+	w.Exec(`INSERT INTO users (client_id, id, email, first_name, last_name, name_key, department, status, role, preferred_language, source, score, created_at, updated_at)
+		SELECT $1, gen_random_uuid(), 'u' || n || '@example.com', 'U', n::text, 'u ' || n, 'Team ' || n, 'active', 'standard', 'en', 'api', 300 + n % 50, $2::timestamptz - n * interval '1 second', $2
 		FROM generate_series(1, 600) AS n`, w.client.ID, now)
 	w.Exec("UPDATE clients SET users_active = 601 WHERE id = $1", w.client.ID)
 	w.Exec(`INSERT INTO admins (id, partner_id, client_id, email, name, role, created_at)

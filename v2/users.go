@@ -34,7 +34,7 @@ func userCoreOf(u domain.User) api.UserCore {
 }
 
 func userDetailOf(u domain.UserDetail) *api.UserDetail {
-	out := &api.UserDetail{UserCore: userCoreOf(u.User), Risk: userRiskOf(u.Risk), Collections: make([]api.CollectionRef, len(u.Collections))}
+	out := &api.UserDetail{UserCore: userCoreOf(u.User), Risk: userRiskOf(u.Risk), Collections: make([]api.CollectionRef, len(u.Collections)), Overrides: domain.OrderedOverrides(u.Overrides)}
 	for i, c := range u.Collections {
 		out.Collections[i] = api.CollectionRef(c)
 	}
@@ -57,7 +57,8 @@ func (a *API) listUsers(ctx context.Context, in *api.ListUsersInput, w domain.Wi
 	q := in.Query
 	filter := domain.UserFilter{
 		Query: q.Q, Role: q.Role, Overdue: q.Overdue, UpdatedSince: toTime(q.UpdatedSince), Sort: domain.Sort(q.Sort),
-		Collection: filterID[domain.CollectionKind](q.CollectionID),
+		Collection: filterID[domain.CollectionKind](q.CollectionID), Group: filterID[domain.GroupKind](q.GroupID),
+		Department: q.Department, NoDepartment: q.NoDepartment, ManagerEmail: q.ManagerEmail, Grade: q.Grade,
 	}
 	if q.Status != domain.AllStatuses {
 		filter.Status = domain.UserStatus(q.Status)

@@ -19,10 +19,10 @@ import (
 func (w *world) usersPath() string { return "/v2/clients/" + w.client.ID.String() + "/users" }
 func (w *world) userPath() string  { return "/v2/users/" + w.user.ID.String() }
 
-// overrides are the fields of a user that were set by hand.
+// overrides are the fields of a user that were set by hand, without those of furnish.
 func (w *world) overrides(id string) string {
 	w.T.Helper()
-	return w.Text("SELECT array_to_string(ARRAY(SELECT unnest(overrides) ORDER BY 1), ' ') FROM users WHERE id = $1",
+	return w.Text("SELECT array_to_string(ARRAY(SELECT o FROM unnest(overrides) AS o WHERE o NOT LIKE 'sample%' ORDER BY 1), ' ') FROM users WHERE id = $1",
 		idOf[domain.UserKind](w.T, id))
 }
 

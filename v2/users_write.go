@@ -8,6 +8,7 @@ import (
 	"partnerapi/db"
 	"partnerapi/domain"
 	"partnerapi/v2/api"
+	"partnerapi/v2/op"
 )
 
 func (a *API) createUser(ctx context.Context, req *api.CreateUserInput) (out *api.User, err error) {
@@ -131,4 +132,32 @@ func applyUserUpdate(u domain.User, req *api.UpdateUserInput) domain.User {
 		u.Role = classifyRole(u)
 	}
 	return u
+}
+
+// removeOverride removes an override of a user. Without that of the role, the role is classified again. The next sync
+// sets the other fields from the user's account, although the account did not change.
+func (a *API) removeOverride(ctx context.Context, req *api.RemoveOverrideInput) (*op.NoContent, error) {
+	err := a.db.Change(ctx, func(ctx context.Context, c *db.Change) error {
+		if err := c.LockAudiencesSharedOf(ctx, req.Path.UserID); err != nil { // first: another role may enroll the user
+			return err
+		}
+		u, err := c.LockUser(ctx, req.Path.UserID)
+		if err != nil {
+			return err
+		}
+		field := slices.Index(u.Overrides, string(req.Path.Field))
+		if field < 0 {
+			return domain.ErrNotFound("override")
+		}
+		after := u.User
+		after.Overrides = slices.Delete(slices.Clone(u.Overrides), field, field+1)
+		if req.Path.Field == "role" {
+			after.Role = classifyRole(after)
+		}
+		if err := u.Update(ctx, c, after); err != nil {
+			return err
+		}
+		return c.SyncAgain(ctx, u.Key())
+	})
+	return &op.NoContent{}, err
 }

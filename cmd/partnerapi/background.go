@@ -52,8 +52,8 @@ func (w *background) assignWaiting(ctx context.Context) {
 	}).Run(ctx)
 }
 
-// settleEvery is the interval between searches for addresses without a key. An earlier release, which may run alongside
-// this one during an upgrade, stores such addresses.
+// settleEvery is the interval between searches for addresses and other texts of users without a key. An earlier release,
+// which may run alongside this one during an upgrade, stores such texts.
 const settleEvery = 5 * time.Second
 
 // settleEmails computes the keys of addresses that an earlier release stored.
@@ -64,6 +64,18 @@ func (w *background) settleEmails(ctx context.Context) {
 			return settleEvery, err
 		}
 		w.log.DebugContext(ctx, "keys of email addresses computed", "addresses", n)
+		return 0, nil
+	}).Run(ctx)
+}
+
+// settleUsers computes the keys of the last names, departments and managers that an earlier release stored.
+func (w *background) settleUsers(ctx context.Context) {
+	lease.NewLoop(w.log, "compute keys of users", settleEvery, func(ctx context.Context) (time.Duration, error) {
+		n, err := w.db.SettleSortKeys(ctx)
+		if n == 0 || err != nil {
+			return settleEvery, err
+		}
+		w.log.DebugContext(ctx, "keys of users computed", "users", n)
 		return 0, nil
 	}).Run(ctx)
 }

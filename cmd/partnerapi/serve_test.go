@@ -199,6 +199,7 @@ func TestBackgroundPanics(t *testing.T) {
 		"refresh daily": (*background).refreshDaily, "assign courses": (*background).assignWaiting,
 		"note overdue assignments": (*background).recordOverdue, "care for partners that moved": (*background).cleanUpMoved,
 		"compute keys of email addresses": (*background).settleEmails,
+		"compute keys of users":           (*background).settleUsers,
 	} {
 		var lines strings.Builder
 		w := &background{log: slog.New(slog.NewTextHandler(&lines, nil))} // without a database

@@ -21,7 +21,7 @@ import (
 // guides lists the guides in reading order. Those of extensions follow.
 var guides = []site.Group{
 	{Title: "Get started", Guides: []string{"start", "keys", "generate-client"}},
-	{Title: "Common tasks", Guides: []string{"onboard", "simulation", "allowlist", "risk-score", "report", "billing"}},
+	{Title: "Common tasks", Guides: []string{"onboard", "overdue", "simulation", "allowlist", "risk-score", "report", "billing"}},
 	{Title: "Best practices", Guides: []string{"paging", "delta-sync", "connect-tools", "errors", "rate-limits", "idempotency", "releases"}},
 	{Title: "Events", Guides: []string{"webhooks", "events", "listen"}},
 	{Title: "Examples", Guides: []string{"examples", "nightly-sync", "click-tickets", "monthly-reports"}},

@@ -115,7 +115,7 @@ func newBackground(
 func (w *background) run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){
-		w.clock.watch, w.refreshDaily, w.refreshAhead, w.mailWatch.watch, w.assignWaiting, w.recordOverdue, w.settleEmails, w.cleanUpMoved, w.events.Run, w.hooks.FollowKeys, w.maintainer.Run,
+		w.clock.watch, w.refreshDaily, w.refreshAhead, w.mailWatch.watch, w.assignWaiting, w.recordOverdue, w.settleEmails, w.settleUsers, w.cleanUpMoved, w.events.Run, w.hooks.FollowKeys, w.maintainer.Run,
 	} {
 		loops.Go(func() { loop(ctx) })
 	}

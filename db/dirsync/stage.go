@@ -257,16 +257,16 @@ func stageManagers(ctx context.Context, c *db.Change, client domain.ClientID) er
 		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase`, client))
 }
 
-// stageAgain stages accounts that have not changed since an earlier run: those that it left unsettled, disabled ones
-// whose users have another address, which an earlier release left, and those that are gone and whose users are active,
-// as their status is an override.
+// stageAgain stages accounts that have not changed since an earlier run: those that are unsettled, disabled ones whose
+// users have another address, which an earlier release left, and those that are gone and whose users are active, as
+// their status is an override.
 func stageAgain(ctx context.Context, c *db.Change, client domain.ClientID) error {
 	return pg.Run(ctx, c, "stage unsettled accounts", pg.SQL(`
 		INSERT INTO sync_accounts (client_id, object_id, account, phase)
 		SELECT d.client_id, d.object_id, d.account, `+phaseSQL("d.account", "d.user_id")+`
 		FROM directory_accounts AS d LEFT JOIN users AS u ON u.client_id = d.client_id AND u.id = d.user_id
-		WHERE d.client_id = ?0 AND (`+existsSQL("d.account")+` AND (d.unsettled
-				OR NOT `+wantedSQL("d.account")+` AND d.account->>'email' NOT IN ('', u.email))
+		WHERE d.client_id = ?0 AND (d.unsettled
+			OR `+existsSQL("d.account")+` AND NOT `+wantedSQL("d.account")+` AND d.account->>'email' NOT IN ('', u.email)
 			OR NOT `+existsSQL("d.account")+` AND u.status = 'active' AND 'status' = ANY(u.overrides))
 		ON CONFLICT (client_id, object_id) DO UPDATE SET account = excluded.account, phase = excluded.phase
 		WHERE sync_accounts.phase = ?1`, client, phaseUnchanged))

@@ -47,11 +47,12 @@ func (b *users) apply(in *domain.UserRecord, before, u *db.UserRow) error {
 		u.NameKey = domain.SortKey(domain.FullName(u.FirstName, u.LastName))
 	}
 	setRole(in, &old, u)
+	u.SetSortKeys()
 	switch {
 	case before == nil:
 		u.Score = u.Role.Baseline()
 	case changed(before, u):
-		if a, b := before.ToUser(), u.ToUser(); sameRecord(&a, &b) && before.CreatedAt.Equal(u.CreatedAt) {
+		if a, b := before.ToUser(), u.ToUser(); sameRecord(&a, &b) && a.SameOverrides(&b) && before.CreatedAt.Equal(u.CreatedAt) {
 			return nil
 		}
 		u.UpdatedAt = domain.Later(u.UpdatedAt, b.At)
@@ -94,7 +95,7 @@ func (b *users) nameOf(u *db.UserRow) (name, string) {
 }
 
 // follow adds the effects of new and changed users to the change, and enrolls the new users. Events are written only
-// for changed users of clients that are not archived.
+// for changed users of clients that are not archived. The next sync sets fields that are no longer overrides.
 func (b *users) follow(ctx context.Context) error {
 	created := make([]domain.UserKey, len(b.inserts))
 	for i, a := range b.inserts {
@@ -109,12 +110,19 @@ func (b *users) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var freed []domain.UserKey // of overrides
 	for _, a := range b.updates {
 		before, after := a.before.ToUser(), a.after.ToUser()
+		if slices.ContainsFunc(before.Overrides, func(field string) bool { return !slices.Contains(after.Overrides, field) }) {
+			freed = append(freed, after.Key())
+		}
 		b.UserChanged(&before, &after)
 		if !sameRecord(&before, &after) && !archived[after.Client] {
 			b.UserUpdated(&before, &after)
 		}
+	}
+	if err := b.SyncAgain(ctx, freed...); err != nil {
+		return err
 	}
 	return b.EnrolSince(ctx, created)
 }

@@ -96,6 +96,7 @@ func (s *simulation) sentWithin(days int, today domain.Date) bool {
 // NameKey and UpdatedAt.
 func (u *user) computeTotals(today domain.Date) {
 	u.NameKey, u.UpdatedAt = domain.SortKey(domain.FullName(u.FirstName, u.LastName)), u.CreatedAt
+	u.SetSortKeys()
 	var s domain.RiskSignals
 	u.countSimulations(&s, today)
 	u.countTraining(&s, today)

@@ -95,7 +95,10 @@ const Required = "is required"
 func EnumHas(enum Enum, text string) bool { return slices.Contains(enum.Values(), text) }
 
 // EnumMessage returns the message for a text that is not one of the enum's values.
-func EnumMessage(enum Enum) string { return "must be one of " + strings.Join(enum.Values(), ", ") }
+func EnumMessage(enum Enum) string { return OneOfMessage(enum.Values()) }
+
+// OneOfMessage returns the message for a text that is not one of the values.
+func OneOfMessage(values []string) string { return "must be one of " + strings.Join(values, ", ") }
 
 // WireName returns the name of a field in its tag json, query or path; "" if it has none.
 func WireName(f reflect.StructField) string {

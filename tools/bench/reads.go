@@ -88,6 +88,10 @@ func (b *bench) pages() []measure {
 			return b.versus(ctx, 1000, always(b.get("/v2/clients?external_id=bench")), always(b.get(pathOf(client, ""))))
 		}},
 		usage("a month", "month"), usage("30 days", "day"),
+		{name: fmt.Sprintf("v2 page of the departments of %d users", b.data.users), bound: atMost(1), run: func(ctx context.Context) figure {
+			departments := first[int](ctx, b.data, "SELECT count(DISTINCT coalesce(lower(department), '')) FROM users WHERE client_id = $1", client)
+			return b.page(ctx, departments, 20, always(b.get(pathOf(client, "/departments?limit=500"))), nil)
+		}},
 		search("users of the largest client", pathOf(client, "/users?q=zzzzz")), search("clients", "/v2/clients?q=zzzzz"),
 	}
 }

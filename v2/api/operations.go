@@ -10,7 +10,7 @@ var Operations = []op.Declaration{
 	ListClients, GetClient, CreateClient, UpdateClient,
 	ListClientAdmins, InviteAdmin,
 	GetPartner, GetKey, ListAuditLog, ListUsage,
-	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser,
+	ListUsers, FindUsers, GetUser, CreateUser, UpdateUser, RemoveOverride, ListDepartments,
 	GetClientRisk, GetUserRisk,
 	ListCollections, GetCollection, CreateCollection, UpdateCollection, DeleteCollection, ListMembers, AddMembers, RemoveMember,
 	ListPolicies, ListPolicyUsers, RemindPolicy,

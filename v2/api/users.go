@@ -38,6 +38,8 @@ type UserDetail struct {
 	Risk        UserRisk        `json:"risk" doc:"The user's risk score, with its baseline and factors."`
 	Collections []CollectionRef `json:"collections" doc:"The collections that the user is a member of."`
 	DarkWeb     *UserDarkWeb    `json:"dark_web" doc:"The user's exposures. Null if Dark Web Monitoring is not enabled for the client."`
+	// Overrides is never null.
+	Overrides []domain.Override `json:"overrides" since:"2.5" doc:"Names of the fields that directory syncs do not change, because a caller has set them."`
 }
 
 // UserScore is a user's score and grade.
@@ -123,6 +125,12 @@ var (
 		Description: "Changes only the fields that you send, and marks them as overrides that later directory syncs do not change. Users " +
 			"cannot be deleted; to exclude a user from training and phishing, set `status` to `inactive`.",
 	})
+	RemoveOverride = op.Declare[RemoveOverrideInput, op.NoContent](op.Meta{
+		ID: "overrides.remove", Tag: "users", Starred: true, Method: "DELETE", Path: "/users/:user_id/overrides/:field", Scope: domain.Write, Since: op.V2_5, Status: 204,
+		Summary: "Remove an override",
+		Description: "Lets directory syncs set the field again: the next one does, even if the directory did not change. If the " +
+			"field is `role`, the service derives the role again immediately.",
+	})
 )
 
 // ListUsersInput asks for a page of a client's users.
@@ -134,6 +142,11 @@ type ListUsersInput struct {
 		Q            string                  `query:"q" validate:"max=500" doc:"Only users whose name or email address contains this string, ignoring case."`
 		Role         domain.Role             `query:"role" validate:"omitempty,enum" doc:"Only users with this risk role."`
 		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
+		Department   string                  `query:"department" since:"2.5" validate:"max=500" doc:"Only users in this department, ignoring case and repeated white space."`
+		NoDepartment bool                    `query:"no_department" since:"2.5" default:"false" doc:"Only users without a department."`
+		ManagerEmail string                  `query:"manager_email" since:"2.5" validate:"omitempty,max=254,email" doc:"Only users whose manager has this email address, ignoring case."`
+		Grade        domain.Grade            `query:"grade" since:"2.5" validate:"omitempty,enum" doc:"Only users with this grade."`
+		GroupID      string                  `query:"group_id" since:"2.5" validate:"max=500" doc:"Only users in this group: a group of the directory, or the manual group."`
 		Overdue      *bool                   `query:"overdue" doc:"If true, only users with an overdue course. If false, only users without one."`
 		UpdatedSince *domain.Time            `query:"updated_since" doc:"Only users who changed at or after this time."`
 		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Sort order of the list. A leading minus sign reverses the order. risk_score lists the riskiest users first, because lower scores mean higher risk."`
@@ -180,5 +193,13 @@ type UpdateUserInput struct {
 		ManagerEmail      domain.Optional[*string]           `json:"manager_email,omitzero" validate:"omitnil,max=254,email" doc:"Email address of the user's manager. Null clears it."`
 		Role              domain.Optional[domain.Role]       `json:"role,omitzero" validate:"omitnil,enum" doc:"The risk role. Once you set the role, the service no longer derives it."`
 		PreferredLanguage domain.Optional[domain.Language]   `json:"preferred_language,omitzero" validate:"omitnil,enum" doc:"Language of courses and emails."`
+	}
+}
+
+// RemoveOverrideInput asks to let directory syncs set a field of a user again.
+type RemoveOverrideInput struct {
+	Path struct {
+		UserPath
+		Field op.FieldName `path:"field" validate:"max=500" doc:"Name of the field, as in overrides. 404 if it is not one of them."`
 	}
 }

@@ -27,12 +27,30 @@ func (in *Input) bindQuery(v reflect.Value, r Request, f *rule.Faults) {
 			continue
 		}
 		field := v.FieldByIndex(p.index)
+		if message := p.laterValue(text, r.Release); message != "" {
+			f.Add(p.Name, message)
+			continue
+		}
 		if message := p.set(field, text, r.Arguments); message != "" {
 			f.Add(p.Name, message)
 		} else if field.Kind() == reflect.Pointer && field.Elem().IsZero() && p.isList {
 			field.SetZero() // an empty list is absent; one of ids (IDList) is never zero here
 		}
 	}
+}
+
+// laterValue returns what is wrong with the text of an enum that has values of later releases; "" if the release accepts
+// the text, or has all values.
+func (p Param) laterValue(text string, release Release) string {
+	enum, ok := reflect.Zero(p.Type).Interface().(rule.Enum)
+	if !ok {
+		return ""
+	}
+	values := release.EnumValues(enum)
+	if len(values) == len(enum.Values()) || slices.Contains(values, text) {
+		return ""
+	}
+	return rule.OneOfMessage(values)
 }
 
 // set sets the parameter's field from its text. It returns what is wrong with the text; "" if it is valid. Rules of tags

@@ -3,6 +3,9 @@ package op
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"partnerapi/domain/rule"
 )
 
 // Release is a release of v2. It has every operation, field and parameter of the lower releases. What a field or a
@@ -61,6 +64,16 @@ func (Release) Values() []string {
 		names = append(names, r.String())
 	}
 	return names
+}
+
+// EnumValues returns the values of an enum of an input that the release accepts. If a later release added values, the
+// enum has a method Since, which returns the first release that accepts a value, as the tag since does.
+func (r Release) EnumValues(enum rule.Enum) []string {
+	values := enum.Values()
+	if staged, ok := enum.(interface{ Since(value string) string }); ok {
+		values = slices.DeleteFunc(values, func(value string) bool { return !r.Includes(staged.Since(value)) })
+	}
+	return values
 }
 
 type releaseKey struct{}

@@ -109,11 +109,19 @@ func ObjectOf(id any) domain.AuditObject {
 	return domain.AuditObject{Kind: object.Noun(), ID: object.String()}
 }
 
-// BodyMembers returns the sorted JSON names of the body members that an input sets: Optionals that are given, and other
-// members that are not zero. It is nil without a body, or if the body is no struct.
-func (in *Input) BodyMembers(input any) (names []string) {
+// FieldName is a path parameter that names a field of the object of the path.
+type FieldName string
+
+// Fields returns the sorted JSON names of the fields that an input sets: the body members that are Optionals and given,
+// others that are not zero, and a FieldName of the path. It is nil if there are none, or if the body is no struct.
+func (in *Input) Fields(input any) (names []string) {
+	for _, p := range in.Path {
+		if field, ok := reflect.ValueOf(input).Elem().FieldByIndex(p.index).Interface().(FieldName); ok {
+			names = append(names, string(field))
+		}
+	}
 	if in.Body == nil || in.Body.Kind() != reflect.Struct {
-		return nil
+		return names
 	}
 	body := reflect.ValueOf(input).Elem().FieldByIndex(in.body)
 	for _, f := range reflect.VisibleFields(in.Body) {

@@ -49,7 +49,7 @@ func (e *Edge) auditWrite(
 			Operation: cmp.Or(o.Meta().Audited, o.Meta().ID), Method: request.method, Path: request.path, RequestID: request.id,
 		}
 		entry.Client, entry.User = o.Input().Subject(in)
-		entry.Object, entry.Fields = o.Input().Object(in), o.Input().BodyMembers(in)
+		entry.Object, entry.Fields = o.Input().Object(in), o.Input().Fields(in)
 		setObject(&entry, o, out)
 		return e.Audit(ctx, entry)
 	})

@@ -72,6 +72,9 @@ func (m *mapper) schema(t reflect.Type, d direction) (*openapi3.SchemaRef, error
 		return m.union(m.componentName(t), t, union)
 	}
 	if schema, err := textSchema(zero, t); schema != nil || err != nil {
+		if enum, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && d == input {
+			schema.Enum = anyOf(m.source.Release.EnumValues(enum))
+		}
 		if _, ok := zero.(rule.Enum); ok && err == nil && len(schema.Enum) > 0 && !m.source.OpenAPI30 {
 			if d == output {
 				return openEnum(schema.Enum).NewRef(), nil
@@ -138,9 +141,7 @@ func textSchema(zero any, t reflect.Type) (*openapi3.Schema, error) {
 
 	if e, ok := zero.(rule.Enum); ok && t.Kind() == reflect.String {
 		schema := openapi3.NewStringSchema()
-		for _, value := range e.Values() {
-			schema.Enum = append(schema.Enum, value)
-		}
+		schema.Enum = anyOf(e.Values())
 		return schema, nil
 	}
 
@@ -167,6 +168,15 @@ func textSchema(zero any, t reflect.Type) (*openapi3.Schema, error) {
 		return openapi3.NewStringSchema(), nil
 	}
 	return nil, nil
+}
+
+// anyOf returns the values of an enum of strings, as a schema has them.
+func anyOf(values []string) []any {
+	list := make([]any, len(values))
+	for i, value := range values {
+		list[i] = value
+	}
+	return list
 }
 
 // hasOwnJSON reports whether a type marshals or unmarshals itself as JSON.
