@@ -62,8 +62,8 @@ var keyEmails = goStep{
 
 // settleAudit completes the entries of the audit trail of release 1.0, in batches.
 var settleAudit = goStep{
-	Step:    Step{Name: "00028_settle_audit.go", Locks: []Lock{{Table: "audit_entries", Mode: "ROW EXCLUSIVE"}}},
-	version: 28,
+	Step:    Step{Name: "00023_settle_audit.go", Locks: []Lock{{Table: "audit_entries", Mode: "ROW EXCLUSIVE"}}},
+	version: 23,
 	run:     func(ctx context.Context, d *db.DB) error { return d.SettleAudit(ctx) },
 }
 
