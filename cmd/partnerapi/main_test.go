@@ -301,7 +301,7 @@ func launched(t *testing.T, cmd *exec.Cmd) *running {
 	return r
 }
 
-var greets = regexp.MustCompile(`(?s) serves v2 release \S+ at (http://\S+)\n  start page: [^\n]+\n(?:  documents.*|.*\nTry:\n.*)\n\n$`)
+var greets = regexp.MustCompile(`(?s) serves v2 release \S+ at (http://\S+)\n  start page: [^\n]+\n(?:  OpenAPI document.*|.*\nTry:\n.*)\n\n$`)
 
 var greetsInJSON = regexp.MustCompile(`"msg":"serving"[^\n]*"address":"(http://[^"]+)"`)
 

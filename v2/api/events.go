@@ -125,7 +125,7 @@ type ListEventsInput struct {
 		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
 		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events for this client."`
-		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, the feed ends like any other list, and next_cursor is null on the last page."`
+		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, the feed ends like any other list: the last page has no next cursor."`
 		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. In the next request, you can safely use the latest created_at that you have read, if you deduplicate events by id."`
 	}
 }

@@ -199,7 +199,7 @@ type SendPhishingInput struct {
 		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template in their language from the client's enabled categories: one that they have not received yet or, if there is none, the one sent to them longest ago."`
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, the emails are sent immediately."`
 		Label      domain.Optional[string]            `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"A name for the sends that belong together, such as those of one campaign. Labels are compared ignoring case."`
-		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails instead of scheduling them. In a preview, result_id is null."`
+		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, instead of scheduling them."`
 	}
 }
 

@@ -113,10 +113,10 @@ type UpdateWebhookInput struct {
 		URL         domain.Optional[string]             `json:"url,omitzero" validate:"omitnil,filled,max=2000,endpoint" doc:"The new HTTPS URL to deliver events to. The same rules apply as for a new webhook."`
 		Events      domain.Optional[[]domain.EventType] `json:"events,omitzero" validate:"omitnil,min=1,max=100,dive,enum" doc:"The new list of event types, which replaces the old one. A repeated type counts once."`
 		ClientIDs   domain.Optional[[]domain.ClientID]  `json:"client_ids,omitzero" validate:"omitnil,max=500" doc:"The new list of clients, which replaces the old one; a repeated ID counts once. An empty list means all clients that the webhook's API key can access."`
-		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears the description."`
+		Description domain.Optional[*string]            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for. Null clears it."`
 		Status      domain.Optional[WebhookSwitch]      `json:"status,omitzero" validate:"omitnil,enum" doc:"The new status. paused drops waiting deliveries; events that occur before the webhook is active again are never delivered. active also reactivates a disabled webhook."`
 
-		Authorization domain.Optional[*string] `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"New value of the Authorization header in deliveries. The header is removed if you change the scheme, host or port of url and omit this field. Null removes it."`
+		Authorization domain.Optional[*string] `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"New value of the Authorization header in deliveries. The header is removed if you change the scheme, host or port of url and omit this field. Null clears it."`
 	}
 }
 
