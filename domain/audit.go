@@ -16,6 +16,7 @@ const CommandActor = "command"
 // AuditEntry is an entry of the audit trail: a write, with its actor, time and object. It holds names of fields, never
 // their values.
 type AuditEntry struct {
+	// ID is assigned when the entry is inserted.
 	ID AuditID `bun:"entry_id"`
 	At time.Time
 
