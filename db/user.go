@@ -196,7 +196,8 @@ func (t *Tenant) indexedFilters(f domain.UserFilter) (filters []indexedFilter) {
 	if f.Grade != "" {
 		least, beyond := f.Grade.Scores()
 		filters = append(filters, indexedFilter{
-			pg.SQL("u.client_id = ? AND u.score >= ? AND u.score < ?", t.ID, least, beyond), "u.score", "u.ctid",
+			pg.SQL("u.client_id = ?client AND u.score >= ?least AND u.score < ?beyond", pg.Named{"client": t.ID, "least": least, "beyond": beyond}),
+			"u.score", "u.ctid",
 		})
 	}
 	if f.Query != "" && f.Sort.By() == byLastName { // the index of names and emails does not hold last names
@@ -230,8 +231,8 @@ func (t *Tenant) narrow(ctx context.Context, filters []indexedFilter) (condition
 		if i == 0 {
 			separator = ""
 		}
-		counts = pg.SQL("?"+separator+"(SELECT count(*) FROM (SELECT FROM users AS u WHERE ? ORDER BY "+f.order+" LIMIT ?) AS few)",
-			counts, f.condition, maxSorted+1)
+		counts = pg.SQL("?counts"+separator+"(SELECT count(*) FROM (SELECT FROM users AS u WHERE ?condition ORDER BY "+f.order+" LIMIT ?most) AS few)",
+			pg.Named{"counts": counts, "condition": f.condition, "most": maxSorted + 1})
 		conditions = append(conditions, f.condition)
 	}
 	matching, err := pg.One[[]int](ctx, t.db, "count few users", pg.SQL("SELECT ARRAY[?]", counts))

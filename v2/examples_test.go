@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -111,27 +110,9 @@ func newDemo(t *testing.T, h *v2test.Harness, e *v2test.Examples) demo {
 		}
 	}
 	d.paused = fmt.Sprint(e.Items("/v2/webhooks")[0]["id"])
-	recordEntries(t, h, e, d)
 	d.webhook = h.Do("POST", "/v2/webhooks", e.Key, `{"url": "https://hooks.example.com/training", "events": ["user.updated"], `+
 		`"client_ids": ["`+d.client+`"], "description": "Ticket for every change of a user"}`).Want(http.StatusCreated).Field("id").(string)
 	return d
-}
-
-// recordEntries adds entries to the audit log: of a request, and of a command.
-func recordEntries(t *testing.T, h *v2test.Harness, e *v2test.Examples, d demo) {
-	t.Helper()
-	caller := domain.CallerFrom(h.As(e.Key))
-	err := h.DB.AuditAll(t.Context(), []domain.AuditEntry{{
-		At: h.Clock.Now().Add(-time.Minute), Prefix: domain.CommandActor, SystemUser: "ops", Operation: "mail enable", Client: e.Client,
-		Object: domain.AuditObject{Kind: "client", ID: d.client}, Fields: []string{"monthly-report"},
-	}, {
-		Partner: caller.Partner, Key: caller.Key, Prefix: caller.Prefix, Address: netip.MustParseAddr("192.0.2.10"), Operation: "users.update",
-		Method: "PATCH", Path: "/v2/users/" + d.user, Client: e.Client, Object: domain.AuditObject{Kind: "user", ID: d.user},
-		Fields: []string{"job_title", "manager_email"}, RequestID: "9f8c2d1e-hr-import",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // of are the path's parameters: the client, and pairs of name and value.

@@ -24,17 +24,17 @@ func TestDidYouMean(t *testing.T) {
 		{2, "keys lst", `did you mean "list"?`},
 		{2, "help keyz", `did you mean "keys"?`},
 		{2, "keys list --jsn", `did you mean "--json"?`},
-		{1, "mail switches HIL/BAKERY", `or by its name, did you mean "Hill Bakery"?`},
-		{1, "mail switches lighthouse", `or by its name, did you mean "Lighthouse Shipping"?`},
+		{1, "mail switches HIL/BAKERY", `or its name, did you mean "Hill Bakery"?`},
+		{1, "mail switches lighthouse", `or its name, did you mean "Lighthouse Shipping"?`},
 		{1, "directory run hill/bakeri", `did you mean "Hill Bakery"?`},
-		{1, "mail switches zebra", "or by its name\n"},
+		{1, "mail switches zebra", "or its name\n"},
 		{1, "mail switches cli_01h455vb4pex5vsknk084sn02q", `there is no client "cli_01h455vb4pex5vsknk084sn02q"`},
 		{1, "webhooks list --partner=acmee", `shows all, did you mean "Acme"?`},
 		{1, "export --partner=sons", `shows all, did you mean "Brick & Sons"?`},
 		{1, "export --partner=zebra", "shows all\n"},
 		{1, "keys create --partner=Acme --name=n --scopes=read --clients=hill/baker", `--clients: there is no client "hill baker"`},
 		{1, "keys create --partner=Acme --name=n --scopes=read --clients=usr_01m7y3nn85edyb80dbaa8e2evb", "there is no client \"usr_01m7y3nn85edyb80dbaa8e2evb\""},
-		{1, "keys create --partner=Acme --name=n --scopes=read --clients=othr", "or by its name\n"}, // another partner's
+		{1, "keys create --partner=Acme --name=n --scopes=read --clients=othr", "or its name\n"}, // another partner's
 		{2, "reports make hill executive_sumary --out=" + os.DevNull, `did you mean "executive_summary"?`},
 	} {
 		args := strings.Fields(tt.line)

@@ -47,7 +47,7 @@ func TestMakeReport(t *testing.T) {
 	refused(t, 1, make(name, "dark_web", "--start=2026-01-02", "--end=2026-01-01"), "--start must not be after --end")
 	refused(t, 1, make(name, "dark_web", "--start=2024-01-01", "--end=2026-01-01"), "at most 366 days")
 	refused(t, 1, make(name, "dark_web", "--start=2999-01-01", "--end=2999-01-01"), "must not be in the future")
-	refused(t, 1, make(name, "policy", "--start=2026-01-01", "--end=2026-01-01"), "the period is not allowed for a report of this type")
+	refused(t, 1, make(name, "policy", "--start=2026-01-01", "--end=2026-01-01"), "the period is not allowed for this type of report")
 	refused(t, 1, []string{"reports", "make", flag, name, "policy", "--out=" + filepath.Join(dir, "no", "where")}, "no such file or directory")
 	execute(t, d, "UPDATE clients SET dark_web_monitoring = false")
 	refused(t, 1, make(name, "dark_web"), "has no Dark Web Monitoring")

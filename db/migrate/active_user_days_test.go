@@ -49,6 +49,7 @@ func TestActiveUserDaysOfReleaseBefore(t *testing.T) {
 	w.Exec("UPDATE clients SET users_active = users_active + 1, updated_at = now() WHERE name = 'a'")
 	w.Exec("UPDATE clients SET users_active = users_active - 2, updated_at = now() WHERE name = 'a'")
 	w.Exec("DELETE FROM schema_migrations WHERE version_id >= 21")
+	w.Exec("ALTER TABLE webhooks DROP COLUMN sealed_authorization, DROP COLUMN authorization_url")
 	if _, err := migrate.Up(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

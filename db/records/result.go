@@ -329,8 +329,8 @@ func (b *results) spellLabels(ctx context.Context, changes []db.ResultChange, sp
 	}
 	return pg.Run(ctx, b, "spell labels", pg.SQL(`
 		UPDATE phishing_results AS r SET label = l.label
-		FROM unnest(?::uuid[], ?::uuid[], ?::text[]) AS l (client_id, id, label)
-		WHERE r.client_id = l.client_id AND r.id = l.id`, clients, ids, labels))
+		FROM unnest(?clients::uuid[], ?ids::uuid[], ?labels::text[]) AS l (client_id, id, label)
+		WHERE r.client_id = l.client_id AND r.id = l.id`, pg.Named{"clients": clients, "ids": ids, "labels": labels}))
 }
 
 // queueMails puts the emails of results into the outbox, as not urgent (2), or updates the due times of those that are

@@ -94,6 +94,7 @@ func fillDemo(ctx context.Context, d *db.DB, today domain.Date) error {
 	w.writeDemoKeys(ctx, g, first, second, clients[:2])
 	w.writeAll(ctx, append(clients, others...), catalogue.program)
 	w.writeShowcaseEvents(ctx, clients[0], today, g.shift)
+	w.writeShowcaseAudit(ctx, clients[0], today, g.shift)
 	w.writeBrands(ctx, g, first, second)
 	if w.err != nil {
 		return w.err

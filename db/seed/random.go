@@ -25,6 +25,7 @@ const (
 	mailStream
 	eventStream
 	reportStream
+	auditStream
 )
 
 // newRandom returns a source of the random values that belong to a stream and a number in it, such as a client's.

@@ -272,7 +272,7 @@ func TestGoPhishTemplates(t *testing.T) {
 		t.Errorf("read %+v", parcel)
 	}
 	read, err = importTemplatesCmd{Language: domain.English, Category: "parcels", Difficulty: 3}.readTemplates([]byte(goPhishTemplates))
-	if err != nil || len(read.faults) != 2 || read.faults[0].Error() != `entry 1 ("Parcel"): needs a from_address; set it for templates without one with --from` {
+	if err != nil || len(read.faults) != 2 || read.faults[0].Error() != `entry 1 ("Parcel"): needs a from_address; for templates without a sender, set --from` {
 		t.Errorf("without a sender: %+v, %v", read, err)
 	}
 

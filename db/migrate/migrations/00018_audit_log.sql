@@ -3,7 +3,7 @@
 --
 -- The audit log of v2 shows entries by an ID that, unlike the primary key, is the same after a move to another cell, and
 -- reads those of one partner by an index. The column is added without its default, so that no table is rewritten; the
--- default is for entries that 1.0 inserts. 00023 fills the column in older entries, in batches, before 00029 builds the
+-- default is for entries that 1.0 inserts. 00023 fills the column in older entries, in batches, before 00024 builds the
 -- indexes: an entry that is changed then is not yet in them.
 ALTER TABLE audit_entries ADD COLUMN entry_id uuid;
 ALTER TABLE audit_entries ALTER COLUMN entry_id SET DEFAULT uuid_v7(clock_timestamp());
