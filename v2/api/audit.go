@@ -11,7 +11,7 @@ type AuditEntry struct {
 	At        domain.Time      `json:"at" doc:"When the change happened."`
 	Actor     AuditActor       `json:"actor" doc:"Who made the change."`
 	Operation string           `json:"operation" doc:"ID of the operation, such as users.update, or an operator's command, such as keys create."`
-	ClientID  *domain.ClientID `json:"client_id" doc:"The client that the change affects, which can be archived. Null if the change does not affect exactly one client."`
+	ClientID  *domain.ClientID `json:"client_id" doc:"Opaque ID of the client that the change affects, even if the client is archived. Null if the change does not affect exactly one client."`
 	Object    *AuditObject     `json:"object" doc:"The object that was created, changed or deleted. Null if the change does not affect exactly one object."`
 	Fields    []string         `json:"fields" doc:"Names of the fields that the request or command set. Values are never recorded."`
 	RequestID *string          `json:"request_id" doc:"The request's X-Request-Id. Null for commands."`
@@ -44,7 +44,7 @@ var ListAuditLog = op.DeclareList[ListAuditLogInput, AuditEntry](op.Meta{
 type ListAuditLogInput struct {
 	Query struct {
 		op.Paging
-		ClientID  string           `query:"client_id" validate:"max=500" doc:"Only entries about this client, which can be archived. An unknown or inaccessible client matches nothing."`
+		ClientID  string           `query:"client_id" validate:"max=500" doc:"Only entries about this client, even if it is archived. An unknown or inaccessible client matches nothing."`
 		Key       string           `query:"key" validate:"max=500" doc:"Only changes made with the API key that has this prefix, including those made with the key's other secrets. An unknown key matches nothing."`
 		Operation string           `query:"operation" validate:"max=500" doc:"Only entries with exactly this operation."`
 		Since     *domain.Time     `query:"since" doc:"Only entries at or after this time. The list then ends at page.as_of, so you can continue from the latest at value that you have seen."`
