@@ -1,6 +1,6 @@
 -- +goose Up
 -- locks: webhooks, ACCESS EXCLUSIVE, a moment
--- The value of the header Authorization of a webhook's deliveries. 1.0 changes the URL of a webhook without knowing the
+-- The value of the Authorization header in a webhook's deliveries. 1.0 changes the URL of a webhook without knowing the
 -- columns: authorization_url then differs from url, and the value is no longer sent.
 ALTER TABLE webhooks ADD COLUMN sealed_authorization bytea;
 COMMENT ON COLUMN webhooks.sealed_authorization IS
