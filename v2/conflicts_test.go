@@ -115,7 +115,7 @@ var conflicts = []conflict{
 	{"webhooks.create", unprotected, nil, func(*world) attempt { return attempt{} }},
 	{"webhooks.secret", unprotected, nil, func(*world) attempt { return attempt{} }},
 	{"webhooks.test", unprotected, nil, func(*world) attempt { return attempt{} }},
-	{"webhooks.test", "the secret or the authorization of this webhook cannot be decrypted", nil, func(w *world) attempt {
+	{"webhooks.test", "this webhook's secret or authorization cannot be decrypted", nil, func(w *world) attempt {
 		w.Exec("UPDATE webhooks SET secret = 'damaged' WHERE id = $1", w.parts.webhook)
 		return attempt{}
 	}},

@@ -47,9 +47,9 @@ const (
 func checkCancelled(in *api.CancelSendsInput) error {
 	switch named := in.Body.ResultIDs != nil; {
 	case named && in.Body.Label.Given:
-		return domain.ErrInvalid("label", "must not be given together with result_ids")
+		return domain.ErrInvalid("label", "cannot be combined with result_ids")
 	case !named && !in.Body.Label.Given:
-		return domain.ErrInvalid("result_ids", "is required, unless label is given")
+		return domain.ErrInvalid("result_ids", "is required unless label is set")
 	}
 	return nil
 }

@@ -102,8 +102,8 @@ func (a *API) messageTo(ctx context.Context, h *outbox.Webhook) (m domain.Delive
 		return m, err
 	}
 	if m, err = target.Message(a.sealer.Open); err != nil {
-		e := domain.ErrConflict(h.ID.Noun(), "the secret or the authorization of this webhook cannot be decrypted with the "+
-			"service's encryption key; rotate the secret, and set authorization again if the webhook has one")
+		e := domain.ErrConflict(h.ID.Noun(), "this webhook's secret or authorization cannot be decrypted with the "+
+			"service's encryption key; rotate the secret, and set authorization again if has_authorization is true")
 		e.Cause = err
 		return m, e
 	}

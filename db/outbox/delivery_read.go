@@ -15,7 +15,7 @@ type DeliveryTarget struct {
 	URL string
 	// Secret and Replaced are sealed. Replaced is the secret before Secret; it is nil once it no longer signs.
 	Secret, Replaced []byte
-	// Authorization is the value of the header Authorization, sealed; nil for none.
+	// Authorization is the value of the Authorization header, sealed; nil for none.
 	Authorization []byte
 }
 

@@ -286,7 +286,7 @@ func faultMessage(fault validator.FieldError, blankMessage string) string {
 			return err.Error()
 		}
 	case "header":
-		return "must be visible ASCII characters, with spaces only between them"
+		return "must contain only visible ASCII characters, with spaces only between them"
 	case "message_id":
 		return notBlank
 	case "epoch":

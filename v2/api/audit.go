@@ -11,32 +11,32 @@ type AuditEntry struct {
 	At        domain.Time      `json:"at" doc:"When the change happened."`
 	Actor     AuditActor       `json:"actor" doc:"Who made the change."`
 	Operation string           `json:"operation" doc:"ID of the operation, such as users.update, or an operator's command, such as keys create."`
-	ClientID  *domain.ClientID `json:"client_id" doc:"The client that the change is about, which can be archived. Null for a change of no single client."`
-	Object    *AuditObject     `json:"object" doc:"The object that was created, changed or deleted. Null if it is not a single object."`
-	Fields    []string         `json:"fields" doc:"Names of the fields that the request or the command set. Values are never recorded."`
-	RequestID *string          `json:"request_id" doc:"The X-Request-Id of the request. Null for a command."`
-	IPAddress *string          `json:"ip_address" doc:"IP address that sent the request. Null for a command, and for another API key with access to clients that your key has no access to."`
+	ClientID  *domain.ClientID `json:"client_id" doc:"Opaque ID of the client that the change affects, even if the client is archived. Null if the change does not affect exactly one client."`
+	Object    *AuditObject     `json:"object" doc:"The object that was created, changed or deleted. Null if the change does not affect exactly one object."`
+	Fields    []string         `json:"fields" doc:"Names of the fields that the request or command set. Values are never recorded."`
+	RequestID *string          `json:"request_id" doc:"The request's X-Request-Id. Null for commands."`
+	IPAddress *string          `json:"ip_address" doc:"IP address that sent the request. Null for commands and for other API keys that can access clients that your key cannot."`
 }
 
 // AuditActor is who made a change.
 type AuditActor struct {
-	Type      domain.ActorType `json:"type" doc:"key: a request with an API key; operator: a command of the service's operator."`
-	KeyPrefix *string          `json:"key_prefix" doc:"Prefix of the API key, as the request sent it. Null for an operator."`
-	KeyName   *string          `json:"key_name" doc:"Name of the API key. Null for an operator, and for another key with access to clients that your key has no access to."`
+	Type      domain.ActorType `json:"type" doc:"key: a request with an API key; operator: a command run by the service's operator."`
+	KeyPrefix *string          `json:"key_prefix" doc:"Prefix of the API key that sent the request. Null for an operator."`
+	KeyName   *string          `json:"key_name" doc:"Name of the API key. Null for an operator and for other API keys that can access clients that your key cannot."`
 }
 
 // AuditObject is the object of a change.
 type AuditObject struct {
 	Type string  `json:"type" doc:"Type of the object, such as user, client, collection, webhook or key. More types can be added."`
-	ID   *string `json:"id" doc:"Opaque ID of the object; of an API key, its prefix; of an exposure, the name of the breach. Null if the API has no ID for such objects."`
+	ID   *string `json:"id" doc:"Opaque ID of the object. For an API key, its prefix; for an exposure, the breach name. Null if the API has no ID for this type of object."`
 }
 
 // ListAuditLog lists the entries of the audit log.
 var ListAuditLog = op.DeclareList[ListAuditLogInput, AuditEntry](op.Meta{
 	ID: "audit_log.list", Tag: "audit", Starred: true, Method: "GET", Path: "/audit-log", Scope: domain.Read, Since: op.V2_5, Status: 200,
 	Summary: "List audit log entries",
-	Description: "Returns who changed what, newest first: an entry for each successful write of the partner's API keys, and for each " +
-		"operator's command about the partner. A key limited to some clients sees its own entries and those of its clients.",
+	Description: "Returns an entry for each successful write by the partner's API keys and each operator command about the partner, " +
+		"newest first. A key with access to specific clients sees only its own entries and entries about those clients.",
 	Columns: []string{"at", "actor.type", "actor.key_prefix", "operation", "client_id", "object.type", "object.id"},
 })
 
@@ -44,11 +44,11 @@ var ListAuditLog = op.DeclareList[ListAuditLogInput, AuditEntry](op.Meta{
 type ListAuditLogInput struct {
 	Query struct {
 		op.Paging
-		ClientID  string           `query:"client_id" validate:"max=500" doc:"Only changes of this client, which can be archived. An unknown or inaccessible client has no entries."`
-		Key       string           `query:"key" validate:"max=500" doc:"Only changes by the API key with this prefix, whichever of its secrets was used. An unknown key has no entries."`
+		ClientID  string           `query:"client_id" validate:"max=500" doc:"Only entries about this client, even if it is archived. An unknown or inaccessible client matches nothing."`
+		Key       string           `query:"key" validate:"max=500" doc:"Only changes made with the API key that has this prefix, including those made with the key's other secrets. An unknown key matches nothing."`
 		Operation string           `query:"operation" validate:"max=500" doc:"Only entries with exactly this operation."`
-		Since     *domain.Time     `query:"since" doc:"Only entries at or after this time. The list then ends at page.as_of, so that you can continue from the greatest at that you have seen."`
+		Since     *domain.Time     `query:"since" doc:"Only entries at or after this time. The list then ends at page.as_of, so you can continue from the latest at value that you have seen."`
 		Until     *domain.Time     `query:"until" doc:"Only entries before this time."`
-		Sort      domain.AuditSort `query:"sort" validate:"enum" default:"-at" doc:"Order of the list: -at is newest first, at is oldest first."`
+		Sort      domain.AuditSort `query:"sort" validate:"enum" default:"-at" doc:"Order of the list: -at lists the newest entries first, and at the oldest."`
 	}
 }

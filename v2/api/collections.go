@@ -53,7 +53,7 @@ var (
 	UpdateCollection = op.Declare[UpdateCollectionInput, Collection](op.Meta{
 		ID: "collections.update", Starred: true, Method: "PATCH", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_5, Status: 200,
 		Summary:     "Update a collection",
-		Description: "Changes only the fields that you send; members and assignments stay. Send at least one.", Fails: []domain.Code{domain.Conflict},
+		Description: "Changes only the fields that you send; members and assignments stay the same. Send at least one field.", Fails: []domain.Code{domain.Conflict},
 	})
 	DeleteCollection = op.Declare[DeleteCollectionInput, op.NoContent](op.Meta{
 		ID: "collections.delete", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id", Scope: domain.Write, Since: op.V2_2, Status: 204,

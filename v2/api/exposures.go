@@ -102,7 +102,7 @@ type ListExposuresInput struct {
 		op.Paging
 		SeenWithin
 		UpdatedSince *domain.Time        `query:"updated_since" doc:"Only exposures that changed at or after this time."`
-		Sort         domain.ExposureSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list: first_seen_at (default), or -first_seen_at for the newest exposures first."`
+		Sort         domain.ExposureSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list: first_seen_at (default), or -first_seen_at to list the newest exposures first."`
 	}
 }
 

@@ -16,7 +16,7 @@ type PhishingResult struct {
 	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or reacted too fast (fast). Null if no scanner was recognized."`
 	Failure                *string                 `json:"failure" doc:"Why the email will never be sent; cancelled if a caller cancelled the email. Null unless status is failed."`
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service stopped trying to send the email. Null unless status is failed."`
-	Label                  *string                 `json:"label" since:"2.5" doc:"Label of the send, spelled as in the client's first send with it. Null if there is none."`
+	Label                  *string                 `json:"label" since:"2.5" doc:"Label of the email, spelled as in the client's first send with this label. Null if the email has no label."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the email is scheduled to be sent."`
 	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not sent yet."`
 	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not opened yet."`
@@ -56,12 +56,12 @@ type PhishingCounts struct {
 
 // PhishingLabel is a label of a client's simulated emails with its counts, as v2 shows it.
 type PhishingLabel struct {
-	Label                string      `json:"label" doc:"The label, spelled as in the first send with it."`
-	Sends                int         `json:"sends" doc:"Number of emails with the label, without cancelled emails."`
-	FirstSendAt          domain.Time `json:"first_send_at" doc:"Earliest send_at of these emails. If all emails are cancelled, the earliest of all."`
-	LastSendAt           domain.Time `json:"last_send_at" doc:"Latest send_at of these emails. If all emails are cancelled, the latest of all."`
-	Opened               int         `json:"opened" doc:"Number of emails opened, including all that users fell for."`
-	Clicked              int         `json:"clicked" doc:"Number of emails that users fell for: they clicked the link, opened the attachment or submitted credentials."`
+	Label                string      `json:"label" doc:"The label, spelled as in the client's first send with this label."`
+	Sends                int         `json:"sends" doc:"Number of emails with the label, excluding cancelled emails."`
+	FirstSendAt          domain.Time `json:"first_send_at" doc:"Earliest send_at of these emails, or of all emails with the label if all are cancelled."`
+	LastSendAt           domain.Time `json:"last_send_at" doc:"Latest send_at of these emails, or of all emails with the label if all are cancelled."`
+	Opened               int         `json:"opened" doc:"Number of emails opened, including all emails that users fell for."`
+	Clicked              int         `json:"clicked" doc:"Number of emails that users fell for by clicking the link, opening the attachment or submitting credentials."`
 	Reported             int         `json:"reported" doc:"Number of emails reported."`
 	CredentialsSubmitted int         `json:"credentials_submitted" doc:"Number of emails that led to submitted credentials."`
 	AttachmentsOpened    int         `json:"attachments_opened" doc:"Number of emails whose attachment was opened."`
@@ -99,7 +99,7 @@ var (
 	ListPhishingLabels = op.DeclareList[ListPhishingLabelsInput, PhishingLabel](op.Meta{
 		ID: "phishing.labels.list", Starred: true, Method: "GET", Path: "/clients/:client_id/phishing/labels", Scope: domain.Read, Since: op.V2_5, Status: 200,
 		Summary: "List phishing labels",
-		Description: "Returns the labels of the client's simulated emails with the number of emails by outcome, in total, the latest " +
+		Description: "Returns the labels of the client's simulated emails with the total number of emails by outcome, latest " +
 			"`first_send_at` first. Email scanner activity is not counted.",
 		Columns: []string{"label", "sends", "first_send_at", "last_send_at", "clicked", "reported", "click_rate", "report_rate"},
 	})
@@ -124,7 +124,7 @@ type ListPhishingResultsInput struct {
 		Since        *domain.Time      `query:"since" doc:"Only emails sent at or after this time. The list is then sorted by sending time."`
 		Until        *domain.Time      `query:"until" doc:"Only emails sent before this time. The list is then sorted by sending time."`
 		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only results that changed at or after this time."`
-		Sort         domain.ResultSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list, whatever its filters: send_at, or -send_at for the newest emails first. If omitted, the filters determine the order."`
+		Sort         domain.ResultSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list with any filter: send_at, or -send_at to list the newest emails first. If omitted, the filters determine the order."`
 	}
 }
 
@@ -198,8 +198,8 @@ type SendPhishingInput struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
 		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template in their language from the client's enabled categories: one that they have not received yet or, if there is none, the one sent to them longest ago."`
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, the emails are sent immediately."`
-		Label      domain.Optional[string]            `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"A name for the sends that belong together, such as those of one campaign. Labels are compared ignoring case."`
-		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails, without result_id, instead of scheduling them."`
+		Label      domain.Optional[string]            `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"A name that groups related sends, such as all sends in a campaign. Labels are case-insensitive."`
+		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails instead of scheduling them. Previewed emails have no result_id."`
 	}
 }
 
@@ -217,7 +217,7 @@ type CancelSendsInput struct {
 	Path ClientPath
 	Body struct {
 		ResultIDs []domain.ResultID       `json:"result_ids,omitzero" optional:"2.5" validate:"omitnil,min=1,max=500" doc:"The simulated emails to cancel. A repeated ID counts once."`
-		Label     domain.Optional[string] `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"The label of the simulated emails to cancel, instead of result_ids. An unknown label cancels none."`
+		Label     domain.Optional[string] `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"The label of the simulated emails to cancel; send it instead of result_ids. An unknown label cancels no emails."`
 	}
 
 	// Done is the last of the emails of the label that the step before the transaction has processed, by their IDs.
@@ -227,7 +227,7 @@ type CancelSendsInput struct {
 // SendsCancelled is the response to CancelSends.
 type SendsCancelled struct {
 	CancelledCount    int               `json:"cancelled_count" doc:"Number of cancelled emails, including emails that were already cancelled."`
-	NotCancelledCount int               `json:"not_cancelled_count" since:"2.5" doc:"Number of emails that are not cancelled. By label, not_cancelled contains at most 500 of them."`
+	NotCancelledCount int               `json:"not_cancelled_count" since:"2.5" doc:"Number of emails that could not be cancelled. If you cancel by label, not_cancelled contains at most 500 of these emails, sorted by send_at."`
 	NotCancelled      []UncancelledSend `json:"not_cancelled" doc:"The emails that could not be cancelled, in the order of the request."`
 }
 

@@ -38,6 +38,6 @@ type ListReportedEmailsInput struct {
 		Until          *domain.Time             `query:"until" doc:"Only emails reported before this time."`
 		Classification domain.EmailClass        `query:"classification" validate:"omitempty,enum" doc:"Only emails that currently have this classification."`
 		UpdatedSince   *domain.Time             `query:"updated_since" doc:"Only emails that were reported or classified at or after this time."`
-		Sort           domain.ReportedEmailSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list: reported_at (default), or -reported_at for the newest reports first."`
+		Sort           domain.ReportedEmailSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list: reported_at (default), or -reported_at to list the newest reports first."`
 	}
 }

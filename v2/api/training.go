@@ -96,7 +96,7 @@ type ListClientTrainingInput struct {
 		CompletedSince *domain.Time          `query:"completed_since" doc:"Only courses completed at or after this time."`
 		CompletedUntil *domain.Time          `query:"completed_until" doc:"Only courses completed before this time."`
 		UpdatedSince   *domain.Time          `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the user's list at or after this time."`
-		Sort           domain.AssignmentSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list: assigned_at (default), or -assigned_at for the newest assignments first."`
+		Sort           domain.AssignmentSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list: assigned_at (default), or -assigned_at to list the newest assignments first."`
 	}
 }
 

@@ -39,7 +39,7 @@ type UserDetail struct {
 	Collections []CollectionRef `json:"collections" doc:"The collections that the user is a member of."`
 	DarkWeb     *UserDarkWeb    `json:"dark_web" doc:"The user's exposures. Null if Dark Web Monitoring is not enabled for the client."`
 	// Overrides is never null.
-	Overrides []domain.Override `json:"overrides" since:"2.5" doc:"Names of the fields that directory syncs do not change, because a caller has set them."`
+	Overrides []domain.Override `json:"overrides" since:"2.5" doc:"Names of the fields that directory syncs leave unchanged because a caller has set them."`
 }
 
 // UserScore is a user's score and grade.
@@ -128,8 +128,8 @@ var (
 	RemoveOverride = op.Declare[RemoveOverrideInput, op.NoContent](op.Meta{
 		ID: "overrides.remove", Tag: "users", Starred: true, Method: "DELETE", Path: "/users/:user_id/overrides/:field", Scope: domain.Write, Since: op.V2_5, Status: 204,
 		Summary: "Remove an override",
-		Description: "Lets directory syncs set the field again: the next one does, even if the directory did not change. If the " +
-			"field is `role`, the service derives the role again immediately.",
+		Description: "Lets directory syncs set the field again, starting with the next sync, even if the directory did not " +
+			"change. If the field is `role`, the service derives the role again immediately.",
 	})
 )
 
@@ -142,11 +142,11 @@ type ListUsersInput struct {
 		Q            string                  `query:"q" validate:"max=500" doc:"Only users whose name or email address contains this string, ignoring case."`
 		Role         domain.Role             `query:"role" validate:"omitempty,enum" doc:"Only users with this risk role."`
 		CollectionID string                  `query:"collection_id" validate:"max=500" doc:"Only members of this collection."`
-		Department   string                  `query:"department" since:"2.5" validate:"max=500" doc:"Only users in this department, ignoring case and repeated white space."`
+		Department   string                  `query:"department" since:"2.5" validate:"max=500" doc:"Only users in this department, ignoring case and repeated whitespace."`
 		NoDepartment bool                    `query:"no_department" since:"2.5" default:"false" doc:"Only users without a department."`
 		ManagerEmail string                  `query:"manager_email" since:"2.5" validate:"omitempty,max=254,email" doc:"Only users whose manager has this email address, ignoring case."`
 		Grade        domain.Grade            `query:"grade" since:"2.5" validate:"omitempty,enum" doc:"Only users with this grade."`
-		GroupID      string                  `query:"group_id" since:"2.5" validate:"max=500" doc:"Only users in this group: a group of the directory, or the manual group."`
+		GroupID      string                  `query:"group_id" since:"2.5" validate:"max=500" doc:"Only users in this group, which can be a directory group or the manual group."`
 		Overdue      *bool                   `query:"overdue" doc:"If true, only users with an overdue course. If false, only users without one."`
 		UpdatedSince *domain.Time            `query:"updated_since" doc:"Only users who changed at or after this time."`
 		Sort         domain.UserSort         `query:"sort" validate:"enum" default:"created_at" doc:"Sort order of the list. A leading minus sign reverses the order. risk_score lists the riskiest users first, because lower scores mean higher risk."`
@@ -200,6 +200,6 @@ type UpdateUserInput struct {
 type RemoveOverrideInput struct {
 	Path struct {
 		UserPath
-		Field op.FieldName `path:"field" validate:"max=500" doc:"Name of the field, as in overrides. 404 if it is not one of them."`
+		Field op.FieldName `path:"field" validate:"max=500" doc:"Name of the field, as listed in overrides. Returns 404 if overrides does not contain the field."`
 	}
 }

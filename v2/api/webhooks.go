@@ -18,7 +18,7 @@ type Webhook struct {
 	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or if the URL was changed or the webhook was activated after the last delivery."`
 	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the webhook's API key was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled or was disabled by version 1.0 of the service."`
 
-	HasAuthorization bool `json:"has_authorization" since:"2.5" doc:"Whether deliveries include an Authorization header. Responses never contain its value."`
+	HasAuthorization bool `json:"has_authorization" since:"2.5" doc:"Whether deliveries include an Authorization header. Responses never contain the header's value."`
 }
 
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
@@ -94,7 +94,7 @@ type CreateWebhookInput struct {
 		ClientIDs   []domain.ClientID  `json:"client_ids,omitzero" validate:"max=500" doc:"The clients that the webhook is limited to; a repeated ID counts once. If omitted or empty, the webhook covers all clients that the key can access."`
 		Description *string            `json:"description,omitzero" validate:"omitnil,max=2000" doc:"What the webhook is for."`
 
-		Authorization *string `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"Value of the Authorization header in deliveries, such as Bearer and a token, for receivers that cannot verify signatures. Responses never contain it."`
+		Authorization *string `json:"authorization,omitzero" since:"2.5" validate:"omitnil,max=1000,header" doc:"Value of the Authorization header in deliveries, such as Bearer and a token, for receivers that cannot verify signatures. Responses never contain this value."`
 	}
 }
 

@@ -9,7 +9,7 @@ ALTER TABLE audit_entries ADD COLUMN entry_id uuid;
 ALTER TABLE audit_entries ALTER COLUMN entry_id SET DEFAULT uuid_v7(clock_timestamp());
 COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ties of at.';
 COMMENT ON COLUMN audit_entries.partner_id IS
-    'The partner of the key, or the partner that a command is about, also by its client. Zero for none.';
+    'The key''s partner or, for a command, the partner that it is about, directly or by a client. Zero for none.';
 
 -- 1.0 inserts entries of commands that name a client without its partner. The trigger adds the partner. A later version,
 -- beside which 1.0 no longer runs, drops it.

@@ -14,7 +14,7 @@
 -- columns.
 ALTER TABLE users ADD COLUMN IF NOT EXISTS sort_keys jsonb;
 COMMENT ON COLUMN users.sort_keys IS
-    'Keys of last_name, department and manager_email that are not plain: by column, an object from the text to its key. Null for most users.';
+    'Keys of last_name, department and manager_email that are not plain: for each column, an object that maps the text to its key. Null for most users.';
 
 SET lock_timeout = 0;
 
@@ -23,7 +23,7 @@ CREATE INDEX CONCURRENTLY users_unkeyed ON users (id) WHERE
     last_name COLLATE "C" ~ '[^ -~]|^ | $|  |xn--' AND sort_keys->'last_name'->>last_name IS NULL
     OR department COLLATE "C" ~ '[^ -~]|^ | $|  |xn--' AND sort_keys->'department'->>department IS NULL
     OR manager_email COLLATE "C" ~ '[^ -~]|^ | $|  |xn--' AND sort_keys->'manager_email'->>manager_email IS NULL;
-COMMENT ON INDEX users_unkeyed IS 'Users with a text whose key is to be computed.';
+COMMENT ON INDEX users_unkeyed IS 'Users with a text whose key must still be computed.';
 
 DROP INDEX CONCURRENTLY IF EXISTS users_by_last_name;
 CREATE INDEX CONCURRENTLY users_by_last_name

@@ -26,10 +26,10 @@ CREATE TABLE IF NOT EXISTS phishing_labels (
 );
 COMMENT ON TABLE phishing_labels IS 'Labels of a client''s simulated emails, with stored counts of these emails.';
 COMMENT ON COLUMN phishing_labels.id IS 'Breaks ties in the order of the list. The API does not show it.';
-COMMENT ON COLUMN phishing_labels.label IS 'The spelling of the first send, which all emails with the label have.';
+COMMENT ON COLUMN phishing_labels.label IS 'The spelling of the first send, which all emails with the label share.';
 COMMENT ON COLUMN phishing_labels.sends IS 'Emails that are not cancelled.';
 COMMENT ON COLUMN phishing_labels.first_send_at IS
-    'The earliest send_at of an email that is not cancelled, like last_send_at. If all are cancelled, of all.';
+    'The earliest send_at of the emails that are not cancelled or, if all are cancelled, of all emails. The same applies to last_send_at.';
 CREATE INDEX IF NOT EXISTS phishing_labels_by_first ON phishing_labels (client_id, first_send_at, id);
 COMMENT ON INDEX phishing_labels_by_first IS 'The list.';
 
@@ -74,12 +74,12 @@ COMMENT ON INDEX phishing_results_by_label_send IS 'The list''s filter label, so
 DROP INDEX CONCURRENTLY IF EXISTS phishing_results_label_kept;
 CREATE INDEX CONCURRENTLY phishing_results_label_kept ON phishing_results (client_id, label_key, send_at, id)
     WHERE label_key IS NOT NULL AND failure IS DISTINCT FROM 'cancelled';
-COMMENT ON INDEX phishing_results_label_kept IS 'Emails of a label that are not cancelled: the first, the last, and those that a cancellation lists.';
+COMMENT ON INDEX phishing_results_label_kept IS 'A label''s emails that are not cancelled: the first, the last, and those that a cancellation lists.';
 
 DROP INDEX CONCURRENTLY IF EXISTS phishing_results_label_waiting;
 CREATE INDEX CONCURRENTLY phishing_results_label_waiting ON phishing_results (client_id, label_key, id)
     WHERE label_key IS NOT NULL AND status = 'scheduled';
-COMMENT ON INDEX phishing_results_label_waiting IS 'Scheduled emails of a label, to cancel.';
+COMMENT ON INDEX phishing_results_label_waiting IS 'A label''s scheduled emails, which a cancellation cancels.';
 
 DROP INDEX CONCURRENTLY IF EXISTS phishing_results_label_falls;
 CREATE INDEX CONCURRENTLY phishing_results_label_falls ON phishing_results (client_id, label_key, sent_at, user_id)

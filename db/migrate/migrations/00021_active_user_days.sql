@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS active_user_days (
 );
 COMMENT ON TABLE active_user_days IS
     'Number of a client''s active users by day (UTC), for bills: 0 while the client is archived. A day without a row repeats the last value of the row before it. A trigger of clients writes the rows, and never changes one of a past day.';
-COMMENT ON COLUMN active_user_days.active_users_max IS 'Highest number of the day. Equal to the last one on days before this table existed.';
+COMMENT ON COLUMN active_user_days.active_users_max IS 'Highest number of the day. On days before this table existed, it equals the last number.';
 
 -- The day is that of the change, whose time is updated_at, in UTC. Changes of a client wait for each other, and
 -- updated_at does not go back, so the row that is written is the client's latest. Only a clock that was far ahead leaves

@@ -38,7 +38,7 @@ const (
 const (
 	guidesInput = `{"type":"object","properties":{
 		"limit":{"type":"integer","minimum":1,"maximum":10,"description":"Default: 5."},
-		"query":{"type":"string","description":"A few words, such as: verify webhook signature."}},
+		"query":{"type":"string","description":"A few search words, such as verify webhook signature."}},
 		"required":["query"],"additionalProperties":false}`
 	guidesOutput = `{"type":"object","properties":{"passages":{"type":"array","items":{"type":"object","properties":{
 		"text":{"type":"string"},"title":{"type":"string"},"url":{"type":"string"}},"required":["text","title","url"]}}},
@@ -52,7 +52,7 @@ func (s *Server) addGuidesTool() error {
 	}
 	no := false
 	described := sdk.Tool{
-		Name: guidesTool, Description: "Search the guides. Returns the best passages, with the URLs of their pages.",
+		Name: guidesTool, Description: "Search the guides. Returns the best-matching passages with their page URLs.",
 		InputSchema: json.RawMessage(guidesInput),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
 	}
@@ -118,7 +118,7 @@ func guidesQuery(p *callParts) (query string, limit int, err error) {
 // formatPassages returns passages as text.
 func formatPassages(found []Passage) string {
 	if len(found) == 0 {
-		return "No passage matches. Search for other words."
+		return "No passages match. Try other search words."
 	}
 	texts := make([]string, len(found))
 	for i, p := range found {

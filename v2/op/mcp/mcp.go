@@ -151,7 +151,7 @@ const instructions = "Tools of the partner API of a security awareness training 
 	"more tools, add ?toolsets=all, or the names of toolsets, to the server's URL."
 
 // guideInstructions follow instructions if there is a search of the guides.
-const guideInstructions = " " + guidesTool + " searches the API's guides: use it to write programs that call the API or receive its webhooks."
+const guideInstructions = " " + guidesTool + " searches the API's guides. Use it when you write programs that call the API or receive its webhooks."
 
 // serverOf returns the SDK server for callers with the rights.
 func (s *Server) serverOf(r rights) *sdk.Server {

@@ -94,7 +94,7 @@ func (s *Server) limit(r *http.Request, in session) (session, error) {
 }
 
 // errClient is the error for a client_id that the caller has no access to.
-var errClient = domain.ErrInvalid("client_id", "must be the ID of one client that this key has access to")
+var errClient = domain.ErrInvalid("client_id", "must be the ID of one client that this key can access")
 
 // callerOf returns the caller of a message with the limits of its session.
 func callerOf(ctx context.Context, in session) *domain.Caller {

@@ -102,7 +102,7 @@ func (s *Server) selectionOf(r *http.Request) (out selection, err error) {
 	for _, name := range slices.Sorted(maps.Keys(out.toolsets)) {
 		if name != allToolsets && !s.all[name] {
 			known := slices.Sorted(maps.Keys(s.all))
-			return out, domain.ErrInvalid("toolsets", "must be all or one or more of "+strings.Join(known, ", "))
+			return out, domain.ErrInvalid("toolsets", "must be all, or one or more of "+strings.Join(known, ", "))
 		}
 	}
 	if s.Release >= op.V2_5 {
@@ -110,7 +110,7 @@ func (s *Server) selectionOf(r *http.Request) (out selection, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(out.tools)) {
 		if s.byName[name] == nil {
-			return out, domain.ErrInvalid("tools", "must be names of tools, such as clients_list; there is no tool "+domain.Cut(name, maxToolName))
+			return out, domain.ErrInvalid("tools", "must be tool names, such as clients_list; there is no tool "+domain.Cut(name, maxToolName))
 		}
 	}
 	switch {
