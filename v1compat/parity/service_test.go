@@ -147,7 +147,7 @@ func TestUnable(t *testing.T) {
 	for what, c := range map[string]Config{
 		"call GET /v2/clients": w.compare(gone),
 		"rejects the key":      config(w.URL, "pk_nobody", w.Clock.Now()),
-		"no address":           w.compare("ftp://example.com"),
+		"is not the URL":       w.compare("ftp://example.com"),
 		"does not respond":     w.compare(closed.URL),
 		"returned 404":         w.compare(w.URL + "/elsewhere"),
 	} {
