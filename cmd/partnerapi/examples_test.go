@@ -312,7 +312,8 @@ func TestTicketsExample(t *testing.T) {
 		t.Cleanup(endpoints.Close)
 		post := func(secret, event string, want int) {
 			t.Helper()
-			if try := endpoints.Send(t.Context(), address, "evt_1", []string{secret}, []byte(event)); try.StatusCode != want {
+			message := domain.DeliveryMessage{URL: address, ID: "evt_1", Secrets: []string{secret}, Body: []byte(event)}
+			if try := endpoints.Send(t.Context(), message); try.StatusCode != want {
 				t.Errorf("a delivery is answered with %+v, not %d", try, want)
 			}
 		}

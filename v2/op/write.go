@@ -29,7 +29,7 @@ func (b *bound) write(ctx context.Context, in any) (out any, err error) {
 }
 
 // InWrite runs work within the set's AroundWrite, as a part of an operation that writes and is bound in the set. A step
-// before the transaction (BindPrepare) so writes in transactions of its own.
+// before the transaction (BindPrepare) thus writes in separate transactions.
 func InWrite[In, Out any](ctx context.Context, s *Set, o *Op[In, Out], in *In, work func(context.Context) error) error {
 	if s.AroundWrite == nil {
 		return work(ctx)
