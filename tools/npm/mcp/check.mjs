@@ -93,7 +93,7 @@ async function refused(what, transport, status) {
 async function checkCompact(name, client) {
   const page = await client.listTools();
   check(`${name}: the usual tools are few, on one page, and have no output schema`,
-    page.tools.length > 10 && page.tools.length < 30 && !page.nextCursor && page.tools.every((t) => !t.outputSchema), page);
+    page.tools.length > 10 && page.tools.length < 40 && !page.nextCursor && page.tools.every((t) => !t.outputSchema), page);
   const list = await client.callTool({ name: "clients_list", arguments: { limit: 2, fields: ["id", "risk.grade"] } });
   const lines = list.content[0].text.split("\n");
   check(`${name}: a list is a line for each row`,

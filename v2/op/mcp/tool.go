@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,6 +175,11 @@ func (t *tool) describe(members []openapi.Member, output *openapi3.SchemaRef) (*
 	return out, nil
 }
 
+// forPeople matches what descriptions tell the authors of programs: how to read a list again and again, what the names of
+// sort orders show, and that arrays are sets. It is on almost every tool, and the lists of tools have a bound in tokens.
+var forPeople = regexp.MustCompile(`^Opaque \w+ ID\.$| To follow the list, .*$|` +
+	`Sort order of the list\. A leading minus sign reverses the order\. ?| A repeated (?:ID|type) counts once\.`)
+
 // simplifyInput removes from a schema of the input what takes room or what models' vendors reject, and the errors of
 // rejected calls name anyway. TestVendors has the vendors' rules. A default goes into the description. Null, which
 // counts as absent, is not its own type.
@@ -182,7 +188,7 @@ func simplifyInput(s *openapi3.Schema) {
 	if s.Format != "date-time" {
 		s.Format = ""
 	}
-	s.Description = strings.TrimSuffix(s.Description, " Null clears it.")
+	s.Description = strings.TrimSuffix(forPeople.ReplaceAllString(s.Description, ""), " Null clears it.")
 	if s.Default != nil {
 		s.Description = strings.TrimSpace(fmt.Sprintf("%s Default: %v.", s.Description, s.Default))
 		s.Default = nil
