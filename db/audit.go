@@ -27,8 +27,11 @@ func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 // partner of an entry's key or client is frozen.
 func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	return d.Stamped(ctx, func(ctx context.Context, at time.Time) error {
-		entries, err := d.withPartners(ctx, entries)
+		entries, err := d.withClients(ctx, entries)
 		if err != nil {
+			return err
+		}
+		if entries, err = d.withPartners(ctx, entries); err != nil {
 			return err
 		}
 		frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
@@ -51,6 +54,34 @@ func (d *DB) AuditOfAny(ctx context.Context, e domain.AuditEntry) error {
 		}
 		return err
 	})
+}
+
+// withClients returns entries in which those that name a user and no client, such as of a DELETE below a user's path,
+// have the user's client.
+func (d *DB) withClients(ctx context.Context, entries []domain.AuditEntry) ([]domain.AuditEntry, error) {
+	var users []domain.UserID
+	for _, e := range entries {
+		if e.Client.IsZero() && !e.User.IsZero() {
+			users = append(users, e.User)
+		}
+	}
+	if len(users) == 0 {
+		return entries, nil
+	}
+	type owned struct {
+		ID       domain.UserID
+		ClientID domain.ClientID
+	}
+	rows, err := pg.All[owned](ctx, d, "find the clients of users", pg.SQL(
+		"SELECT u.id, u.client_id FROM users AS u WHERE u.id = ANY(?::uuid[])", pg.IDs(users)))
+	clients := pg.Index(rows, func(o *owned) (domain.UserID, domain.ClientID) { return o.ID, o.ClientID })
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if entries[i].Client.IsZero() {
+			entries[i].Client = clients[entries[i].User]
+		}
+	}
+	return entries, err
 }
 
 // withPartners returns entries in which those that name a client and no partner, as of a command, have the client's.
@@ -103,7 +134,8 @@ var successors = map[string]string{
 }
 
 // SettleAudit completes the entries that release 1.0 wrote, a batch per transaction: each gets an entry_id, an entry that
-// names a client and no partner the client's partner, and one of an operation of successors the other operation.
+// names a user and no client the user's client, one that names a client and no partner the client's partner, and one of
+// an operation of successors the other operation.
 func (d *DB) SettleAudit(ctx context.Context) error {
 	before, after := slices.Collect(maps.Keys(successors)), []string{}
 	for _, operation := range before {
@@ -117,6 +149,7 @@ func (d *DB) SettleAudit(ctx context.Context) error {
 					SELECT e.id FROM audit_entries AS e WHERE e.id > ?last ORDER BY e.id LIMIT ?n FOR NO KEY UPDATE
 				), settled AS (
 					UPDATE audit_entries AS e SET entry_id = coalesce(e.entry_id, uuid_v7(e.at)),
+						client_id = coalesce(e.client_id, (SELECT u.client_id FROM users AS u WHERE u.id = e.user_id)),
 						partner_id = coalesce((SELECT c.partner_id FROM clients AS c WHERE c.id = e.client_id AND e.partner_id = ?none),
 							e.partner_id),
 						operation = coalesce((SELECT o.after FROM unnest(?before::text[], ?after::text[]) AS o (before, after)

@@ -66,6 +66,9 @@ func TestAuditNamesObjectsAndFields(t *testing.T) {
 			if e.Operation != o.Meta().ID || e.Object.Kind != auditedKinds[o.Meta().ID] || e.Object.ID == "" {
 				t.Fatalf("the entry is %+v", e)
 			}
+			if e.Client.IsZero() && strings.Contains(o.Meta().Path, "/:") && !strings.HasPrefix(path, "/v2/webhooks") {
+				t.Error("the entry names no client")
+			}
 			shown := strings.Contains(path, e.Object.ID) || strings.Contains(string(r.Body), e.Object.ID)
 			if inside := e.Object.Kind == "invite" || e.Object.Kind == "sync run"; shown == inside {
 				t.Errorf("%s is in the request or its answer: %t", e.Object, shown)

@@ -11,16 +11,21 @@ COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ti
 COMMENT ON COLUMN audit_entries.partner_id IS
     'The key''s partner or, for a command, the partner that it is about, directly or by a client. Zero for none.';
 
--- 1.0 inserts entries of commands that name a client without its partner. The trigger adds the partner. A later version,
+-- 1.0 inserts entries that name a user without the client, and those of commands that name a client without its partner.
+-- The trigger adds what is missing. A later version,
 -- beside which 1.0 no longer runs, drops it.
 -- +goose StatementBegin
 CREATE FUNCTION audit_partner() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF NEW.client_id IS NULL THEN
+        NEW.client_id := (SELECT u.client_id FROM users AS u WHERE u.id = NEW.user_id);
+    END IF;
     NEW.partner_id := coalesce((SELECT c.partner_id FROM clients AS c WHERE c.id = NEW.client_id), NEW.partner_id);
     RETURN NEW;
 END
 $$;
 -- +goose StatementEnd
 CREATE TRIGGER audit_entries_partner BEFORE INSERT ON audit_entries FOR EACH ROW
-    WHEN (NEW.partner_id = '00000000-0000-0000-0000-000000000000' AND NEW.client_id IS NOT NULL)
+    WHEN (NEW.client_id IS NULL AND NEW.user_id IS NOT NULL
+        OR NEW.client_id IS NOT NULL AND NEW.partner_id = '00000000-0000-0000-0000-000000000000')
     EXECUTE FUNCTION audit_partner();
