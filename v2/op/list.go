@@ -14,7 +14,7 @@ import (
 // Paging selects a page of a list; lists embed it in their Query.
 type Paging struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"Maximum number of items to return."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page. Use the same filters and sort order for every page."`
+	Cursor string `query:"cursor" validate:"max=8192" doc:"The next_cursor of the previous page. Use the same filters and sort order for every page."`
 
 	// Rows, Skip and Total are set by other surfaces in this process. A positive Rows replaces Limit; Skip skips that
 	// many rows after the cursor; Total requests the number of rows of the whole list.
@@ -195,7 +195,7 @@ func pagingOf(in, part reflect.Type) ([]int, error) {
 // FeedQuery selects a page of a feed; feeds embed it in their Query.
 type FeedQuery struct {
 	Limit  int    `query:"limit" validate:"between=1 500" default:"100" doc:"Maximum number of items to return."`
-	Cursor string `query:"cursor" validate:"max=4096" doc:"The next_cursor of the previous page, or latest to begin at the end of the feed. If omitted, the feed begins with the oldest stored events."`
+	Cursor string `query:"cursor" validate:"max=8192" doc:"The next_cursor of the previous page, or latest to begin at the end of the feed. If omitted, the feed begins with the oldest stored events."`
 }
 
 // latestCursor is the cursor that begins a feed at its end.

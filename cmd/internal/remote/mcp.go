@@ -24,12 +24,12 @@ import (
 // MCP is the command mcp, which connects an agent to the MCP server of a service.
 type MCP struct {
 	KeyFlag
-	URL      string `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
-	ReadOnly bool   `name:"read-only" env:"-" help:"Offer only read-only tools."`
-	Toolsets string `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}."`
-	Tools    string `env:"-" placeholder:"NAMES" help:"Tools to offer, separated by commas, such as users_list. With --toolsets, these tools are offered in addition."`
-	Client   string `env:"-" placeholder:"ID" help:"ID of the client that the session is limited to."`
-	Schemas  bool   `env:"-" help:"Offer tools with output schemas, and return structured content in results."`
+	URL      string  `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
+	ReadOnly bool    `name:"read-only" env:"-" help:"Offer only read-only tools."`
+	Toolsets string  `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}."`
+	Tools    string  `env:"-" placeholder:"NAMES" help:"Tools to offer, separated by commas, such as users_list. With --toolsets, these tools are offered in addition."`
+	Client   *string `env:"-" placeholder:"ID" help:"ID of the client that the session is limited to."`
+	Schemas  bool    `env:"-" help:"Offer tools with output schemas, and return structured content in results."`
 }
 
 // Validate rejects an unusable address or key.
@@ -77,8 +77,8 @@ func (c MCP) query() string {
 	if c.Tools != "" {
 		q.Set("tools", c.Tools)
 	}
-	if c.Client != "" {
-		q.Set("client_id", c.Client)
+	if c.Client != nil { // empty too, which the service rejects: a missing value must not widen the session
+		q.Set("client_id", *c.Client)
 	}
 	if c.Schemas {
 		q.Set("schemas", "1")

@@ -174,6 +174,9 @@ func validIdempotencyKey(key string) bool {
 func digestOf(r *http.Request, body []byte) domain.RequestDigest {
 	hash := func(body []byte) []byte {
 		hash := sha256.New()
+		if only := domain.OnlyFrom(r.Context()); !only.IsZero() { // another access is another request
+			hash.Write(only[:])
+		}
 		hash.Write([]byte(r.URL.RequestURI()))
 		hash.Write([]byte{0})
 		hash.Write(body)

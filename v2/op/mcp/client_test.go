@@ -171,6 +171,7 @@ func TestUnknownClient(t *testing.T) {
 	for _, query := range []string{
 		"client_id=" + theirs.ID.String(), "client_id=" + hidden.ID.String(), "client_id=cli_01h455vb4pex5vsknk084sn02q", "client_id=",
 		"client_id=none", "client_id=" + w.user.ID.String(), "client_id=" + id + "&client_id=" + id, "client_id=" + strings.Repeat("x", 5000), "client_id=%E2%80%AE",
+		"client_id[]=" + id, "client_id[0]=" + id,
 	} {
 		for _, body := range []string{hello, listTools, callOf("clients_list", nil)} {
 			a := w.sendTo(mcp.Path+"?"+query, "POST", body, "X-API-Key", key)
@@ -178,6 +179,11 @@ func TestUnknownClient(t *testing.T) {
 			if a.Status != http.StatusBadRequest || a.Header.Get("Mcp-Session-Id") != "" || !strings.Contains(string(a.Body), `"field":"client_id"`) || len(a.Body) > 1000 {
 				t.Errorf("%.60s: %d %s", query, a.Status, a.Body)
 			}
+		}
+	}
+	for _, query := range []string{"client_id=%CLIENT_ID%", "client_id=" + id + "%zz", "a=b;client_id=" + id, "read_only=1%zz", "tools=clients_list%zz"} {
+		if a := w.sendTo(mcp.Path+"?"+query, "POST", listTools, "X-API-Key", key); a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "query") {
+			t.Errorf("%s: %d %s", query, a.Status, a.Body)
 		}
 	}
 	for range 50 {

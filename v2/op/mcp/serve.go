@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -83,7 +84,10 @@ func (s *Server) serve(w http.ResponseWriter, m *message) error {
 // setView sets the view of a message, and adds the limits that it asks for to its session. A message that is rejected
 // runs no operation, and so is counted as a message.
 func (s *Server) setView(m *message) (err error) {
-	if m.view.selection, err = s.selectionOf(m.request); err == nil {
+	if err = checkQuery(m.request); err == nil {
+		m.view.selection, err = s.selectionOf(m.request)
+	}
+	if err == nil {
 		m.session, err = s.limit(m.request, m.session)
 	}
 	if err != nil {
@@ -187,6 +191,21 @@ func (s *Server) serveBySDK(answer *recorder, m *message) {
 	}
 	request.Body = io.NopCloser(bytes.NewReader(m.forSDK()))
 	s.handler.ServeHTTP(answer, request)
+}
+
+// checkQuery returns InvalidRequest for a query that is malformed, or that gives an index to a parameter: ignored, it would
+// widen what the caller meant to limit.
+func checkQuery(r *http.Request) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return domain.ErrInvalid("query", "is malformed")
+	}
+	for name := range query {
+		if base, _, indexed := strings.Cut(name, "["); indexed {
+			return domain.ErrInvalid(base, "must not be followed by brackets")
+		}
+	}
+	return nil
 }
 
 // queryFlag reports whether a query parameter of the request is a text that strconv.ParseBool reads as true.

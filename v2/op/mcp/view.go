@@ -83,10 +83,12 @@ func (s *Server) viewOf(v view, all []*sdk.Tool) []*sdk.Tool {
 	return shown
 }
 
-// named returns the names that a request gives in a query parameter, otherwise in a header, separated by commas.
+// named returns the names that a request gives in a query parameter, otherwise in a header, separated by commas or by
+// repetition.
 func named(r *http.Request, parameter, header string) names {
 	found := names{}
-	for name := range strings.SplitSeq(cmp.Or(r.URL.Query().Get(parameter), r.Header.Get(header)), ",") {
+	given := cmp.Or(strings.Join(r.URL.Query()[parameter], ","), strings.Join(r.Header.Values(header), ","))
+	for name := range strings.SplitSeq(given, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			found[name] = true
 		}
