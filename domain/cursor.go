@@ -35,7 +35,7 @@ var errBadCursor = errors.New("bad cursor")
 // Seal returns the cursor of a position in the list that binding describes, in base64url without padding:
 // encryptedCursor, which is authenticated too, the nonce and the encrypted JSON. Spaces hide the length of the JSON.
 func (s CursorSealer) Seal(binding string, p Position) string {
-	body, _ := json.Marshal(p) // two strings: cannot fail
+	body := marshal(p)
 	if remainder := len(body) % cursorBlock; remainder > 0 {
 		body = append(body, bytes.Repeat([]byte(" "), cursorBlock-remainder)...)
 	}
@@ -44,6 +44,15 @@ func (s CursorSealer) Seal(binding string, p Position) string {
 	raw := make([]byte, 0, 1+len(nonce)+len(body)+aead.Overhead())
 	raw = append(append(raw, encryptedCursor), nonce...)
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(raw, nonce, body, raw[:1]))
+}
+
+// marshal returns the JSON of a position. HTML is not escaped: six bytes for < would make cursors longer than lists accept.
+func marshal(p Position) []byte {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(p) // two strings: cannot fail
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 }
 
 // nonce derives the nonce from the plaintext, body, so that the same position always has the same cursor. GCM is safe

@@ -280,15 +280,28 @@ func (s servedState) fill(source []byte, base string) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(s.shiftDates(source))))
 }
 
-// shiftDates returns the source with each of its dates s.days later.
+// shiftDates returns the source with each of its dates s.days later. A month whose first and last day the source has, such
+// as that of a bill, stays a whole month.
 func (s servedState) shiftDates(source []byte) []byte {
 	if s.days == 0 {
 		return source
 	}
+	now := SampleDay.AddDate(0, 0, s.days)
+	months := 12*(now.Year()-SampleDay.Year()) + int(now.Month()-SampleDay.Month())
 	return dates.ReplaceAllFunc(source, func(date []byte) []byte {
 		day, err := time.Parse(time.DateOnly, string(date))
 		if err != nil {
 			return date
+		}
+		first := day.AddDate(0, 0, 1-day.Day())
+		last := first.AddDate(0, 1, -1)
+		if (day.Equal(first) || day.Equal(last)) && bytes.Contains(source, []byte(first.Format(time.DateOnly))) &&
+			bytes.Contains(source, []byte(last.Format(time.DateOnly))) {
+			moved := first.AddDate(0, months, 0)
+			if day.Equal(last) {
+				moved = moved.AddDate(0, 1, -1)
+			}
+			return []byte(moved.Format(time.DateOnly))
 		}
 		return []byte(day.AddDate(0, 0, s.days).Format(time.DateOnly))
 	})

@@ -266,21 +266,26 @@ func TestToldChanges(t *testing.T) {
 	}
 }
 
-// TestDates: dates of samples are those of a demonstration that was made today.
+// TestDates verifies that dates of samples are those of a demonstration that was made today, and that whole months stay
+// whole.
 func TestDates(t *testing.T) {
 	t.Parallel()
 	c := config(t, fstest.MapFS{
-		"one.md": {Data: []byte("# One\n\nFirst.\n\n```sh\ncurl -d '{\"send_at\": \"2026-06-16T09:00:00Z\"}' http://127.0.0.1:8080/v9/things?since=2025-12-31\n```\n\n```json\n{\"never\":\"0001-01-01T00:00:00Z\",\"odd\":\"2026-13-01\"}\n```\n")},
+		"one.md": {Data: []byte("# One\n\nFirst.\n\n```sh\ncurl -d '{\"send_at\": \"2026-06-16T09:00:00Z\"}' http://127.0.0.1:8080/v9/things?since=2025-12-31\ncurl 'http://127.0.0.1:8080/v9/bill?from=2026-05-01&to=2026-05-31'\n```\n\n```json\n{\"never\":\"0001-01-01T00:00:00Z\",\"odd\":\"2026-13-01\"}\n```\n")},
 		"two.md": twoGuides["two.md"],
 	})
 	clock := domain.NewManualClock(site.SampleDay)
 	c.Clock = clock
 	s := site.New(c)
-	for days, want := range map[int][2]string{0: {"2026-06-16T09", "2025-12-31"}, 30: {"2026-07-16T09", "2026-01-30"}} {
+	for days, want := range map[int][4]string{
+		0:   {"2026-06-16T09", "2025-12-31", "from=2026-05-01", "to=2026-05-31"},
+		30:  {"2026-07-16T09", "2026-01-30", "from=2026-06-01", "to=2026-06-30"},
+		167: {"2026-11-30T09", "2026-06-16", "from=2026-10-01", "to=2026-10-31"},
+	} {
 		clock.Set(site.SampleDay.AddDate(0, 0, days).Add(23 * time.Hour))
 		for _, path := range []string{"/docs/guide/one", "/docs/guide/one.md"} {
 			page := get(t, s, path).Body.String()
-			for _, part := range []string{want[0], want[1], "0001-01-01T00", "2026-13-01"} {
+			for _, part := range append(want[:], "0001-01-01T00", "2026-13-01") {
 				if !strings.Contains(page, part) {
 					t.Errorf("after %d days %s has no %s:\n%s", days, path, part, page)
 				}

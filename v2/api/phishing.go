@@ -120,7 +120,7 @@ type ListPhishingResultsInput struct {
 		UserID       string            `query:"user_id" validate:"max=500" doc:"Only results for this user."`
 		ResultID     string            `query:"result_id" validate:"max=500" doc:"Only the result with this ID."`
 		Status       *ResultStatuses   `query:"status" doc:"Only results that currently have one of these statuses, comma-separated."`
-		Label        string            `query:"label" since:"2.5" validate:"max=100" doc:"Only emails with this label, ignoring case."`
+		Label        string            `query:"label" since:"2.5" validate:"max=100,name" doc:"Only emails with this label, ignoring case."`
 		Since        *domain.Time      `query:"since" doc:"Only emails sent at or after this time. The list is then sorted by sending time."`
 		Until        *domain.Time      `query:"until" doc:"Only emails sent before this time. The list is then sorted by sending time."`
 		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only results that changed at or after this time."`
@@ -135,7 +135,7 @@ type ResultStatuses = EnumList[domain.ResultStatus]
 type GetPhishingSummaryInput struct {
 	Path  ClientPath
 	Query struct {
-		Label string `query:"label" since:"2.5" validate:"max=100" doc:"Count only emails with this label, ignoring case."`
+		Label string `query:"label" since:"2.5" validate:"max=100,name" doc:"Count only emails with this label, ignoring case."`
 	}
 }
 

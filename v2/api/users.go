@@ -200,6 +200,6 @@ type UpdateUserInput struct {
 type RemoveOverrideInput struct {
 	Path struct {
 		UserPath
-		Field op.FieldName `path:"field" validate:"max=500" doc:"Name of the field, as listed in overrides. Returns 404 if overrides does not contain the field."`
+		Field op.FieldName `path:"field" validate:"max=500" doc:"Name of the field, as listed in overrides, such as role, status or department. Returns 404 if overrides does not contain the field."`
 	}
 }

@@ -48,7 +48,7 @@ const words = {
   "rotate key": ["/docs/guide/keys", 1],
   "read only key": ["/docs/guide/keys", 3],
   quickstart: ["/docs/guide/start", 1],
-  request_id: ["/docs/guide/errors", 1],
+  request_id: ["/docs/guide/errors", 2],
   "not found": ["/docs/guide/errors", 1],
   "retry a POST": ["/docs/guide/idempotency", 2],
   "release 2.3": ["/docs/guide/releases", 3],
