@@ -38,6 +38,9 @@ func TestPagingInParallel(t *testing.T) {
 func TestPagingJumps(t *testing.T) {
 	t.Parallel()
 	for name, table := range pagedTables {
+		if name == "audit log" { // which the older version does not have
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			rows := 90
 			if name == "users" {
