@@ -302,7 +302,7 @@ func TestParameters(t *testing.T) {
 	same(t, "parameters", part(t, d, "paths", "/a/{id}/b", "post", "parameters"), `[
 		{"name":"id","in":"path","required":true,"description":"Opaque client ID.","schema":{"type":"string"}},
 		{"name":"limit","in":"query","description":"Maximum number of items to return.","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}},
-		{"name":"cursor","in":"query","description":"The next_cursor of the previous page. Use the same filters and sort order for every page.","schema":{"type":"string","maxLength":4096}},
+		{"name":"cursor","in":"query","description":"The next_cursor of the previous page. Use the same filters and sort order for every page.","schema":{"type":"string","maxLength":8192}},
 		{"name":"ids","in":"query","schema":{"type":"string"}},
 		{"name":"since","in":"query","description":"From when.","schema":{"type":"string","format":"date-time"}},
 		{"name":"sort","in":"query","schema":{"$ref":"#/components/schemas/Colour"}},
