@@ -55,7 +55,7 @@ func ExampleCall() {
 		panic(err)
 	}
 	fmt.Println(user.ID, user.Email, user.Status)
-	// Output: usr_01kv5je8g0e02r000000000000 maria.keller@example.com active
+	// Output: usr_01kv5je8g0e01r000000000000 maria.keller@example.com active
 }
 
 // A PATCH changes what is given; null clears what may have no value.

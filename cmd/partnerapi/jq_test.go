@@ -85,12 +85,16 @@ type memberOrder struct {
 	input, made map[string][]string
 }
 
-var madeObject = regexp.MustCompile(`\{([a-z_,\s]+)\}`)
+// madeObject matches an object that a filter makes, of fields that keep their names: {label: .label, sends}.
+var madeObject = regexp.MustCompile(`\{([a-z_,.:\s]+)\}`)
 
 func newMemberOrder(filter string) memberOrder {
 	m := memberOrder{input: map[string][]string{}, made: map[string][]string{}}
 	for _, found := range madeObject.FindAllStringSubmatch(filter, -1) {
 		names := strings.Split(strings.Join(strings.Fields(found[1]), ""), ",")
+		for i := range names {
+			names[i], _, _ = strings.Cut(names[i], ":")
+		}
 		m.made[sortedNames(names)] = names
 	}
 	return m
