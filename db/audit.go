@@ -27,13 +27,6 @@ func (d *DB) Audit(ctx context.Context, e domain.AuditEntry) error {
 // partner of an entry's key or client is frozen.
 func (d *DB) AuditAll(ctx context.Context, entries []domain.AuditEntry) error {
 	return d.Stamped(ctx, func(ctx context.Context, at time.Time) error {
-		entries, err := d.withClients(ctx, entries)
-		if err != nil {
-			return err
-		}
-		if entries, err = d.withPartners(ctx, entries); err != nil {
-			return err
-		}
 		frozen, err := pg.All[bool](ctx, d, "write the audit trail", pg.Prepared(pg.SQL(`
 			? RETURNING EXISTS (
 				SELECT 1 FROM moves AS m WHERE `+frozenMove+` AND m.partner_id = audit_entries.partner_id)`, auditSQL(at, entries...))))
@@ -56,62 +49,8 @@ func (d *DB) AuditOfAny(ctx context.Context, e domain.AuditEntry) error {
 	})
 }
 
-// withClients returns entries in which those that name a user and no client, such as of a DELETE below a user's path,
-// have the user's client.
-func (d *DB) withClients(ctx context.Context, entries []domain.AuditEntry) ([]domain.AuditEntry, error) {
-	var users []domain.UserID
-	for _, e := range entries {
-		if e.Client.IsZero() && !e.User.IsZero() {
-			users = append(users, e.User)
-		}
-	}
-	if len(users) == 0 {
-		return entries, nil
-	}
-	type owned struct {
-		ID       domain.UserID
-		ClientID domain.ClientID
-	}
-	rows, err := pg.All[owned](ctx, d, "find the clients of users", pg.SQL(
-		"SELECT u.id, u.client_id FROM users AS u WHERE u.id = ANY(?::uuid[])", pg.IDs(users)))
-	clients := pg.Index(rows, func(o *owned) (domain.UserID, domain.ClientID) { return o.ID, o.ClientID })
-	entries = slices.Clone(entries)
-	for i := range entries {
-		if entries[i].Client.IsZero() {
-			entries[i].Client = clients[entries[i].User]
-		}
-	}
-	return entries, err
-}
-
-// withPartners returns entries in which those that name a client and no partner, as of a command, have the client's.
-func (d *DB) withPartners(ctx context.Context, entries []domain.AuditEntry) ([]domain.AuditEntry, error) {
-	var clients []domain.ClientID
-	for _, e := range entries {
-		if e.Partner.IsZero() && !e.Client.IsZero() {
-			clients = append(clients, e.Client)
-		}
-	}
-	if len(clients) == 0 {
-		return entries, nil
-	}
-	type owned struct {
-		ID        domain.ClientID
-		PartnerID domain.PartnerID
-	}
-	rows, err := pg.All[owned](ctx, d, "find the partners of clients", pg.SQL(
-		"SELECT c.id, c.partner_id FROM clients AS c WHERE c.id = ANY(?::uuid[])", pg.IDs(clients)))
-	partners := pg.Index(rows, func(o *owned) (domain.ClientID, domain.PartnerID) { return o.ID, o.PartnerID })
-	entries = slices.Clone(entries)
-	for i := range entries {
-		if entries[i].Partner.IsZero() {
-			entries[i].Partner = partners[entries[i].Client]
-		}
-	}
-	return entries, err
-}
-
-// auditSQL returns the INSERT of entries. A zero At becomes the time now.
+// auditSQL returns the INSERT of entries. A zero At becomes the time now. A trigger gives an entry that names a user and no
+// client the user's client, and one that names a client and no partner, as of a command, the client's partner.
 func auditSQL(now time.Time, entries ...domain.AuditEntry) pg.Query {
 	rows := pg.MapRows(entries, func(e *domain.AuditEntry) auditRow {
 		row := auditRow{AuditEntry: *e}

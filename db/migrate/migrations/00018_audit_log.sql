@@ -11,9 +11,8 @@ COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ti
 COMMENT ON COLUMN audit_entries.partner_id IS
     'The key''s partner or, for a command, the partner that it is about, directly or by a client. Zero for none.';
 
--- 1.0 inserts entries that name a user without the client, and those of commands that name a client without its partner.
--- The trigger adds what is missing. A later version,
--- beside which 1.0 no longer runs, drops it.
+-- Entries of some requests name a user without the client, and those of some commands a client without its partner. The
+-- trigger adds what is missing, whichever release inserts the entry.
 -- +goose StatementBegin
 CREATE FUNCTION audit_partner() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
