@@ -64,7 +64,7 @@ var departmentsSQL = `
 		FROM (
 			SELECT r.user_id, count(*) AS clicked FROM phishing_results AS r
 			WHERE r.client_id = ?client AND r.sent_at >= (?today::date - 89)::timestamptz
-				AND (r.clicked_at IS NOT NULL OR r.credentials_submitted_at IS NOT NULL OR r.attachment_opened_at IS NOT NULL)
+				AND ` + FellFor + `
 			GROUP BY 1
 		) AS r JOIN users AS u ON u.client_id = ?client AND u.id = r.user_id AND u.status = 'active' GROUP BY 1
 	)
@@ -82,11 +82,8 @@ func (t *Tenant) Departments(ctx context.Context, w domain.Window) (domain.Slice
 	rows, err := pg.All[departmentRow](ctx, t.db, "read a page of departments", pg.SQL(departmentsSQL, pg.Named{
 		"client": t.ID, "today": domain.DateOf(t.db.Now()), "whiteSpace": whiteSpace, "after": after, "limit": w.Limit + 1,
 	}))
-	s := domain.Slice[domain.Department]{More: len(rows) > w.Limit, Horizon: w.Horizon}
-	rows = rows[:min(len(rows), w.Limit)]
-	s.Rows = pg.MapRows(rows, (*departmentRow).department)
-	if n := len(rows); n > 0 {
-		s.End = &domain.Position{Key: rows[n-1].Place, ID: uuid.Nil.String(), Horizon: w.Horizon}
-	}
-	return s, err
+	page := pg.SliceOf(rows, w, func(r *departmentRow) domain.Position {
+		return domain.Position{Key: r.Place, ID: uuid.Nil.String()}
+	})
+	return pg.Map(page, (*departmentRow).department), err
 }

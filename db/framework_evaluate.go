@@ -155,7 +155,7 @@ const factsSQL = `
 			min(least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at)) AS at
 		FROM needs AS n JOIN phishing_results AS r ON r.client_id = n.client_id
 		WHERE n.failures
-			AND (r.clicked_at IS NOT NULL OR r.credentials_submitted_at IS NOT NULL OR r.attachment_opened_at IS NOT NULL)
+			AND ` + FellFor + `
 			AND least(r.clicked_at, r.credentials_submitted_at, r.attachment_opened_at) >= ?now::timestamptz - interval '365 days'
 		GROUP BY r.client_id, r.user_id
 	), unsigned AS (

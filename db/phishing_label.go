@@ -107,13 +107,13 @@ func (c *Change) dateLabels(ctx context.Context, differences []labelRow) error {
 		return nil
 	}
 	return pg.Run(ctx, c, "determine the dates of labels", pg.SQL(`
-		UPDATE phishing_labels AS l SET first_send_at = coalesce(`+labelDate("min", keptSend)+`, `+labelDate("min", "true")+`, l.first_send_at),
-			last_send_at = coalesce(`+labelDate("max", keptSend)+`, `+labelDate("max", "true")+`, l.last_send_at)
+		UPDATE phishing_labels AS l SET first_send_at = coalesce(`+labelDate("min", KeptSend)+`, `+labelDate("min", "true")+`, l.first_send_at),
+			last_send_at = coalesce(`+labelDate("max", KeptSend)+`, `+labelDate("max", "true")+`, l.last_send_at)
 		FROM unnest(?::uuid[], ?::text[]) AS k (client_id, key) WHERE l.client_id = k.client_id AND l.key = k.key`, clients, keys))
 }
 
-// keptSend is the condition that a result, alias r, is not cancelled, as the index phishing_results_label_kept has it.
-const keptSend = "r.failure IS DISTINCT FROM '" + domain.FailureCancelled + "'"
+// KeptSend is the condition that a result is not cancelled, as the index phishing_results_label_kept has it.
+const KeptSend = "failure IS DISTINCT FROM '" + domain.FailureCancelled + "'"
 
 // labelDate returns a subquery for the first or last send_at, by min or max, of the results of a label, alias l, that
 // match a condition.
@@ -166,6 +166,6 @@ func (t *Tenant) LabelSends(ctx context.Context, key string) (LabelSends, error)
 // KeptSends returns the first n of the client's results with a label that are not cancelled, in the order of send_at.
 func (t *Tenant) KeptSends(ctx context.Context, key string, n int) ([]domain.Result, error) {
 	rows, err := pg.All[ResultRow](ctx, t.db, "read results of a label", pg.Limit(pg.Rows[ResultRow]().
-		Apply(pg.Where("r.client_id = ? AND r.label_key = ?", t.ID, key)).Where(keptSend).OrderExpr("r.send_at, r.id"), n))
+		Apply(pg.Where("r.client_id = ? AND r.label_key = ?", t.ID, key)).Where(KeptSend).OrderExpr("r.send_at, r.id"), n))
 	return pg.MapRows(rows, func(r *ResultRow) domain.Result { return r.Result }), err
 }

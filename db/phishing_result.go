@@ -74,6 +74,9 @@ type phishingSpan struct {
 	RepeatClickers int
 }
 
+// FellFor is the condition that the user fell for the simulated email of a result, alias r (domain.Result.FellAt).
+const FellFor = "(r.clicked_at IS NOT NULL OR r.credentials_submitted_at IS NOT NULL OR r.attachment_opened_at IS NOT NULL)"
+
 // sumCounts are the columns of domain.PhishingCounts, summed up over rows of phishing_days or phishing_label_days, alias p.
 const sumCounts = `coalesce(sum(p.sent), 0) AS sent, coalesce(sum(p.opened), 0) AS opened, coalesce(sum(p.clicked), 0) AS clicked,
 	coalesce(sum(p.reported), 0) AS reported, coalesce(sum(p.credentials_submitted), 0) AS credentials_submitted,
@@ -92,9 +95,8 @@ func (t *Tenant) PhishingSummary(ctx context.Context, label *string) (domain.Phi
 	spans, err := pg.All[phishingSpan](ctx, t.db, "count simulated emails", pg.SQL(`
 		SELECT `+sumCounts+`,
 			(SELECT count(*) FROM (
-				SELECT user_id FROM phishing_results
-				WHERE client_id = ?client ?ofLabel AND sent_at >= (?today::date - 364)::timestamptz
-				AND (clicked_at IS NOT NULL OR credentials_submitted_at IS NOT NULL OR attachment_opened_at IS NOT NULL)
+				SELECT user_id FROM phishing_results AS r
+				WHERE client_id = ?client ?ofLabel AND sent_at >= (?today::date - 364)::timestamptz AND `+FellFor+`
 				GROUP BY user_id HAVING count(*) > 1
 			) AS repeated) AS repeat_clickers
 		FROM (VALUES (30), (90), (365), (NULL)) AS span (days)

@@ -49,14 +49,11 @@ type storedCount struct {
 	countsOnly bool
 }
 
-// countsOfDay are the counts of sent emails, and keptSend is the condition that an email is not cancelled.
-const (
-	countsOfDay = `count(*) AS sent, count(*) FILTER (WHERE status <> 'sent') AS opened,
-		count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked,
-		count(*) FILTER (WHERE reported) AS reported, count(credentials_submitted_at) AS credentials_submitted,
-		count(attachment_opened_at) AS attachments_opened`
-	keptSend = `failure IS DISTINCT FROM '` + domain.FailureCancelled + `'`
-)
+// countsOfDay are the counts of sent emails.
+const countsOfDay = `count(*) AS sent, count(*) FILTER (WHERE status <> 'sent') AS opened,
+	count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked,
+	count(*) FILTER (WHERE reported) AS reported, count(credentials_submitted_at) AS credentials_submitted,
+	count(attachment_opened_at) AS attachments_opened`
 
 // storedCounts describes all stored counts except the counts of policies.
 var storedCounts = []storedCount{
@@ -88,20 +85,20 @@ var storedCounts = []storedCount{
 			` + countsOfDay + ` FROM phishing_results WHERE label_key IS NOT NULL AND sent_at IS NOT NULL AND %s GROUP BY 1, 2, 3`,
 	}, {
 		name: "sends by label", table: "phishing_labels", keys: []string{"client_id", "key"}, values: []string{"sends", "cancelled"},
-		none: "0", scope: "client_id", counted: `SELECT client_id, label_key AS key, count(*) FILTER (WHERE ` + keptSend + `) AS sends,
-			count(*) FILTER (WHERE NOT (` + keptSend + `)) AS cancelled
+		none: "0", scope: "client_id", counted: `SELECT client_id, label_key AS key, count(*) FILTER (WHERE ` + db.KeptSend + `) AS sends,
+			count(*) FILTER (WHERE NOT (` + db.KeptSend + `)) AS cancelled
 			FROM phishing_results WHERE label_key IS NOT NULL AND %s GROUP BY 1, 2`,
 	}, {
 		name: "dates of labels", table: "phishing_labels", keys: []string{"client_id", "key"},
 		values: []string{"first_send_at", "last_send_at"}, none: "'-infinity'::timestamptz", scope: "client_id",
 		counted: `SELECT client_id, label_key AS key,
-			coalesce(min(send_at) FILTER (WHERE ` + keptSend + `), min(send_at)) AS first_send_at,
-			coalesce(max(send_at) FILTER (WHERE ` + keptSend + `), max(send_at)) AS last_send_at
+			coalesce(min(send_at) FILTER (WHERE ` + db.KeptSend + `), min(send_at)) AS first_send_at,
+			coalesce(max(send_at) FILTER (WHERE ` + db.KeptSend + `), max(send_at)) AS last_send_at
 			FROM phishing_results WHERE label_key IS NOT NULL AND %s GROUP BY 1, 2`,
 	}, {
 		name: "uses of templates", table: "template_uses", keys: []string{"client_id", "template_id"}, values: []string{"used"},
 		none: "0", scope: "client_id", countsOnly: true, counted: `SELECT client_id, template_id, count(*) AS used
-			FROM phishing_results WHERE ` + keptSend + ` AND %s GROUP BY 1, 2`,
+			FROM phishing_results WHERE ` + db.KeptSend + ` AND %s GROUP BY 1, 2`,
 	}, {
 		name: "superseded rounds", table: "assignments", keys: []string{"client_id", "user_id", "course_id", "round"},
 		values: []string{"superseded"}, none: "false", scope: "client_id", counted: `SELECT client_id, user_id, course_id, round,

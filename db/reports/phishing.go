@@ -42,9 +42,8 @@ var PhishedCategories = Statement[domain.PhishedCategory]{"count simulated email
 const repeatClickers = `
 	SELECT user_id, count(*) AS clicked,
 		max(greatest(clicked_at, credentials_submitted_at, attachment_opened_at)) AS last_clicked_at
-	FROM phishing_results
-	WHERE client_id = ?client AND sent_at >= ?since AND sent_at < ?until
-		AND (clicked_at IS NOT NULL OR credentials_submitted_at IS NOT NULL OR attachment_opened_at IS NOT NULL)
+	FROM phishing_results AS r
+	WHERE client_id = ?client AND sent_at >= ?since AND sent_at < ?until AND ` + db.FellFor + `
 	GROUP BY user_id HAVING count(*) > 1`
 
 // RepeatClickers reads the users, including inactive ones, who fell for two or more of the simulated emails of a
