@@ -58,24 +58,22 @@ const settleEvery = 5 * time.Second
 
 // settleEmails computes the keys of addresses that an earlier release stored.
 func (w *background) settleEmails(ctx context.Context) {
-	lease.NewLoop(w.log, "compute keys of email addresses", settleEvery, func(ctx context.Context) (time.Duration, error) {
-		n, err := w.db.SettleEmails(ctx)
-		if n == 0 || err != nil {
-			return settleEvery, err
-		}
-		w.log.DebugContext(ctx, "keys of email addresses computed", "addresses", n)
-		return 0, nil
-	}).Run(ctx)
+	w.settle(ctx, "email addresses", "addresses", w.db.SettleEmails)
 }
 
 // settleUsers computes the keys of the last names, departments and managers that an earlier release stored.
 func (w *background) settleUsers(ctx context.Context) {
-	lease.NewLoop(w.log, "compute keys of users", settleEvery, func(ctx context.Context) (time.Duration, error) {
-		n, err := w.db.SettleSortKeys(ctx)
+	w.settle(ctx, "users", "users", w.db.SettleSortKeys)
+}
+
+// settle computes keys of some kind by batch, which returns how many it has computed.
+func (w *background) settle(ctx context.Context, of, counted string, batch func(context.Context) (int, error)) {
+	lease.NewLoop(w.log, "compute keys of "+of, settleEvery, func(ctx context.Context) (time.Duration, error) {
+		n, err := batch(ctx)
 		if n == 0 || err != nil {
 			return settleEvery, err
 		}
-		w.log.DebugContext(ctx, "keys of users computed", "users", n)
+		w.log.DebugContext(ctx, "keys of "+of+" computed", counted, n)
 		return 0, nil
 	}).Run(ctx)
 }
