@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -121,17 +119,8 @@ func TestWebhookAuthorizationStays(t *testing.T) {
 // Authorization, that it is encrypted again with a new key, and that an audit entry names its field.
 func TestWebhookAuthorizationIsKept(t *testing.T) {
 	t.Parallel()
-	file, older, newer := filepath.Join(t.TempDir(), "key"), seal.NewKey(), seal.NewKey()
-	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(older)
-	keys, err := seal.ParseKeys("file:" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	older, newer := seal.NewKey(), seal.NewKey()
+	keys, write := keysInFile(t, older)
 	log := &syncedBuilder{}
 	h := newHooks(t, v2test.Options{Audit: true, Log: log, Keys: keys})
 	const first, second = "Bearer first-c6ad12", "Bearer second-c6ad12"

@@ -110,21 +110,29 @@ func (b *syncedBuilder) String() string {
 	return b.Builder.String()
 }
 
-// TestWebhookSecretsAreRotated: after a rotation of the encryption key, secrets and
-// replays are read without the older one.
-func TestWebhookSecretsAreRotated(t *testing.T) {
-	t.Parallel()
-	file, older, newer := filepath.Join(t.TempDir(), "key"), seal.NewKey(), seal.NewKey()
-	write := func(text string) {
+// keysInFile returns the keys in a file, which at first has the key, and a function that writes the file anew.
+func keysInFile(t *testing.T, key string) (keys *seal.Keys, write func(text string)) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "key")
+	write = func(text string) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(older)
+	write(key)
 	keys, err := seal.ParseKeys("file:" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return keys, write
+}
+
+// TestWebhookSecretsAreRotated: after a rotation of the encryption key, secrets and
+// replays are read without the older one.
+func TestWebhookSecretsAreRotated(t *testing.T) {
+	t.Parallel()
+	older, newer := seal.NewKey(), seal.NewKey()
+	keys, write := keysInFile(t, older)
 	h := newHooks(t, v2test.Options{Keys: keys})
 	created := h.Do("POST", "/v2/webhooks", h.tenant.Key, h.body(), "Idempotency-Key", "k").Want(http.StatusCreated)
 	path := created.Header.Get("Location")

@@ -3,9 +3,6 @@ package migrate_test
 import (
 	"testing"
 
-	"partnerapi/db"
-	"partnerapi/db/dbtest"
-	"partnerapi/db/dbtest/worldtest"
 	"partnerapi/db/migrate"
 )
 
@@ -14,16 +11,8 @@ import (
 // repetition of the migration's statements changes nothing.
 func TestActiveUserDaysOfReleaseBefore(t *testing.T) {
 	t.Parallel()
-	d, err := db.Open(dbtest.URL(t, noTables))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	w := worldtest.Of(t, d, nil)
-	if _, err := migrate.Released().Up(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	w.Exec("INSERT INTO partners (id, name, name_key, created_at) VALUES (gen_random_uuid(), 'P', 'p', now())")
+	w := atRelease(t)
+	d := w.DB
 	w.Exec(`INSERT INTO clients (id, partner_id, name, name_key, users_active, archived_at, created_at, updated_at, summarized_at)
 		SELECT gen_random_uuid(), id, name, name, users, archived, now() - interval '9 days', now() - interval '9 days', now()
 		FROM partners AS p (id, partner), (VALUES ('a', 7, NULL), ('b', 4, now() - interval '2 days'), ('c', 3, now() - interval '2 days'), ('d', 0, NULL))

@@ -24,10 +24,9 @@ var insertOfRelease = []string{
 		SELECT id, gen_random_uuid(), $1, 'admin', created_at + $2 * interval '1 day', now() + interval '7 days' FROM clients`,
 }
 
-// TestEmailKeysOfReleaseBefore verifies the migration of a database with addresses of 1.0, also with two of the same key,
-// and then what 1.0 does alongside this version: it inserts addresses and changes them, and nothing of that fails.
-func TestEmailKeysOfReleaseBefore(t *testing.T) {
-	t.Parallel()
+// atRelease opens a database with the tables of 1.0 and a partner.
+func atRelease(t *testing.T) *worldtest.World {
+	t.Helper()
 	d, err := db.Open(dbtest.URL(t, noTables))
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +37,15 @@ func TestEmailKeysOfReleaseBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Exec("INSERT INTO partners (id, name, name_key, created_at) VALUES (gen_random_uuid(), 'P', 'p', now())")
+	return w
+}
+
+// TestEmailKeysOfReleaseBefore verifies the migration of a database with addresses of 1.0, also with two of the same key,
+// and then what 1.0 does alongside this version: it inserts addresses and changes them, and nothing of that fails.
+func TestEmailKeysOfReleaseBefore(t *testing.T) {
+	t.Parallel()
+	w := atRelease(t)
+	d := w.DB
 	w.Exec(`INSERT INTO clients (id, partner_id, name, name_key, created_at, updated_at, summarized_at)
 		SELECT gen_random_uuid(), id, 'C', 'c', now(), now(), now() FROM partners`)
 	days := 0
