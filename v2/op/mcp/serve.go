@@ -83,12 +83,13 @@ func (s *Server) serve(w http.ResponseWriter, m *message) error {
 
 // setView sets the view of a message, and adds the limits that it asks for to its session. A message that is rejected
 // runs no operation, and so is counted as a message.
-func (s *Server) setView(m *message) (err error) {
-	if err = checkQuery(m.request); err == nil {
-		m.view.selection, err = s.selectionOf(m.request)
+func (s *Server) setView(m *message) error {
+	query, err := parseQuery(m.request)
+	if err == nil {
+		m.view.selection, err = s.selectionOf(query, m.request.Header)
 	}
 	if err == nil {
-		m.session, err = s.limit(m.request, m.session)
+		m.session, err = s.limit(m.request.Context(), query, m.session)
 	}
 	if err != nil {
 		if !runsOperation(m.Method) {
@@ -97,7 +98,7 @@ func (s *Server) setView(m *message) (err error) {
 		return cmp.Or(s.CountMessage(m.request.Context()), err)
 	}
 	caller := callerOf(m.request.Context(), m.session)
-	m.view.schemas = queryFlag(m.request, "schemas")
+	m.view.schemas = isSet(query, "schemas")
 	m.view.rights = rights{
 		read: caller.Can(domain.Read), write: caller.Can(domain.Write), allClients: caller.AllClients, readOnly: m.session.readOnly,
 	}
@@ -193,24 +194,24 @@ func (s *Server) serveBySDK(answer *recorder, m *message) {
 	s.handler.ServeHTTP(answer, request)
 }
 
-// checkQuery returns InvalidRequest for a query that is malformed, or that gives an index to a parameter: ignored, it would
-// widen what the caller meant to limit.
-func checkQuery(r *http.Request) error {
+// parseQuery returns the parameters of a request's query. It returns InvalidRequest for a query that is malformed, or that
+// gives an index to a parameter: ignored, it would widen what the caller meant to limit.
+func parseQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return domain.ErrInvalid("query", "is malformed")
+		return nil, domain.ErrInvalid("query", "is malformed")
 	}
 	for name := range query {
 		if base, _, indexed := strings.Cut(name, "["); indexed {
-			return domain.ErrInvalid(base, "must not be followed by brackets")
+			return nil, domain.ErrInvalid(base, "must not be followed by brackets")
 		}
 	}
-	return nil
+	return query, nil
 }
 
-// queryFlag reports whether a query parameter of the request is a text that strconv.ParseBool reads as true.
-func queryFlag(r *http.Request, name string) bool {
-	value, err := strconv.ParseBool(r.URL.Query().Get(name))
+// isSet reports whether a query parameter is a text that strconv.ParseBool reads as true.
+func isSet(query url.Values, name string) bool {
+	value, err := strconv.ParseBool(query.Get(name))
 	return err == nil && value
 }
 

@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"net/http"
+	"net/url"
 
 	"partnerapi/domain"
 	"partnerapi/v2/op"
@@ -73,9 +73,9 @@ func (s sessionSigner) mac(key domain.KeyID, body []byte) []byte {
 
 // limit adds the limits that a request asks for to those of its session, and of the server. It returns InvalidRequest for
 // a client to which the caller has no access; so does a session whose client the key can no longer access.
-func (s *Server) limit(r *http.Request, in session) (session, error) {
-	in.readOnly = in.readOnly || s.ReadOnly || queryFlag(r, "read_only")
-	given := r.URL.Query()["client_id"]
+func (s *Server) limit(ctx context.Context, query url.Values, in session) (session, error) {
+	in.readOnly = in.readOnly || s.ReadOnly || isSet(query, "read_only")
+	given := query["client_id"]
 	if s.Release >= op.V2_5 && len(given) > 0 && in.only.IsZero() {
 		only, err := domain.ParseID[domain.ClientKind](given[0])
 		if err != nil || len(given) > 1 {
@@ -86,7 +86,7 @@ func (s *Server) limit(r *http.Request, in session) (session, error) {
 	if in.only.IsZero() {
 		return in, nil
 	}
-	err := s.Reach(r.Context(), in.only, domain.UserID{})
+	err := s.Reach(ctx, in.only, domain.UserID{})
 	if domain.IsCode(err, domain.NotFound) {
 		err = errClient
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -83,11 +84,11 @@ func (s *Server) viewOf(v view, all []*sdk.Tool) []*sdk.Tool {
 	return shown
 }
 
-// named returns the names that a request gives in a query parameter, otherwise in a header, separated by commas or by
+// named returns the names that a request has in a query parameter, otherwise in a header, separated by commas or by
 // repetition.
-func named(r *http.Request, parameter, header string) names {
+func named(query url.Values, h http.Header, parameter, header string) names {
 	found := names{}
-	given := cmp.Or(strings.Join(r.URL.Query()[parameter], ","), strings.Join(r.Header.Values(header), ","))
+	given := cmp.Or(strings.Join(query[parameter], ","), strings.Join(h.Values(header), ","))
 	for name := range strings.SplitSeq(given, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			found[name] = true
@@ -99,8 +100,8 @@ func named(r *http.Request, parameter, header string) names {
 // selectionOf returns the tools that a request selects: the toolsets in ?toolsets, otherwise in the header X-MCP-Toolsets,
 // and the tools in ?tools, otherwise in X-MCP-Tools. If it names tools only, it selects no others. Without a name it
 // selects the default toolsets. For an unknown name, selectionOf returns InvalidRequest.
-func (s *Server) selectionOf(r *http.Request) (out selection, err error) {
-	out = selection{toolsets: named(r, "toolsets", "X-MCP-Toolsets"), guides: true}
+func (s *Server) selectionOf(query url.Values, h http.Header) (out selection, err error) {
+	out = selection{toolsets: named(query, h, "toolsets", "X-MCP-Toolsets"), guides: true}
 	for _, name := range slices.Sorted(maps.Keys(out.toolsets)) {
 		if name != allToolsets && !s.all[name] {
 			known := slices.Sorted(maps.Keys(s.all))
@@ -108,7 +109,7 @@ func (s *Server) selectionOf(r *http.Request) (out selection, err error) {
 		}
 	}
 	if s.Release >= op.V2_5 {
-		out.tools = named(r, "tools", "X-MCP-Tools")
+		out.tools = named(query, h, "tools", "X-MCP-Tools")
 	}
 	for _, name := range slices.Sorted(maps.Keys(out.tools)) {
 		if s.byName[name] == nil {
