@@ -25,7 +25,7 @@ TEST_SERVER   = $(if $(TEST_DATABASE_URL),,postgres)
 RUN_SERVER    = $(if $(findstring --database-url,$(ARGS))$(PARTNERAPI_DATABASE_URL),,postgres)
 
 .DEFAULT_GOAL := help
-.PHONY: help env build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint lint-more format postgres remove-v1 without-v1 operations rules chart chart-changed \
+.PHONY: help env build run test test-fast test-slow test-scale test-all test-dates test-nightly race bench bench-large fuzz lint subjects lint-more format postgres remove-v1 without-v1 operations rules chart chart-changed \
 	vulnerabilities examples fields migrating contract scripts baseline generate goldens schema release release-test licenses
 
 # The tests behind the build tag slow: their files, names and packages.
@@ -107,7 +107,7 @@ NIGHTLY_FUZZTIME ?= 5m
 test-nightly: ## run race, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) per target; continue after failures (takes hours)
 	$(MAKE) -k -j1 race test-scale test-dates $(if $(V1COMPAT),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
 
-lint: ## check the formatting and the words, and run vet, staticcheck and actionlint
+lint: subjects ## check the formatting and the words, and run vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet -tags '$(TAGS) slow scale' ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck -tags $(TAGS),slow,scale ./...
@@ -117,6 +117,16 @@ lint: ## check the formatting and the words, and run vet, staticcheck and action
 	cd tools/connect && $(GO) vet ./telegraf
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 	@$(MAKE) -s voice
+
+# Subjects of commits are "package: imperative object", of at most 72 characters. Older commits are not checked, nor is a
+# checkout without history.
+SUBJECTS_SINCE = 2026-11-29T08:00:00Z
+
+subjects: ## check the subjects of commits
+	@test "$$(git rev-list --count HEAD)" -le 1 || \
+		git log --no-merges --since=$(SUBJECTS_SINCE) --format='%h %s' | \
+		awk '{ subject = substr($$0, index($$0, " ") + 1) } length(subject) > 72 || subject !~ /^[^ :]+(, [^ :]+)*: ./ { print; bad = 1 } END { exit bad }' || \
+		{ echo 'these subjects are too long or name no package ("package: imperative object", at most 72 characters)' >&2; exit 1; }
 
 # Vale needs cgo to tell comments from code.
 voice: export CGO_ENABLED = 1
