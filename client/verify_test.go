@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"partnerapi/client"
+	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 )
 
@@ -16,7 +17,8 @@ func TestVerify(t *testing.T) {
 	const secret, older, body = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g", "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj9A", `{"a":1}`
 	at := time.Unix(1781524800, 0)
 	signed := http.Header{}
-	if err := webhook.Sign(signed, "evt_1", at, []string{secret, older}, []byte(body)); err != nil {
+	message := domain.DeliveryMessage{ID: "evt_1", Secrets: []string{secret, older}, Body: []byte(body)}
+	if err := webhook.Sign(signed, message, at); err != nil {
 		t.Fatal(err)
 	}
 	valid := signed.Get("X-Service-Signature")

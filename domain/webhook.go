@@ -102,7 +102,9 @@ type DeliveryMessage struct {
 	Secrets []string
 	// Authorization is the value of the header Authorization; empty for none.
 	Authorization string
-	Body          []byte
+	// BodySigned says that the message has BodySignatureHeader.
+	BodySigned bool
+	Body       []byte
 }
 
 // DeliveryStatus is the status of the delivery of an event to a subscription.

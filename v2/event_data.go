@@ -67,6 +67,12 @@ func (a *API) servedRelease(ctx context.Context) (op.Release, error) {
 	return release, nil
 }
 
+// SignsBodies reports whether messages to webhooks have domain.BodySignatureHeader: from release 2.5 (decisions 4.2).
+func (a *API) SignsBodies(ctx context.Context) (bool, error) {
+	release, err := a.servedRelease(ctx)
+	return release >= op.BodySignatureSince, err
+}
+
 // eventRenderer renders events of types. data returns a value for each event, nil if its object no longer exists
 // (decisions 8.1).
 type eventRenderer struct {

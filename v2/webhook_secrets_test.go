@@ -167,7 +167,7 @@ func TestWebhookSecretsAreRotated(t *testing.T) {
 	h.Do("POST", path+"/test", h.tenant.Key, nil).Want(http.StatusOK)
 }
 
-// TestPing sends pings in every status.
+// TestPing sends pings in every status, signed as deliveries of the served release are.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	h := newHooks(t, v2test.Options{Audit: true})
@@ -178,6 +178,9 @@ func TestPing(t *testing.T) {
 	seen := map[string]bool{}
 	for i, status := range []string{"active", "paused", "disabled", "active", "active"} {
 		h.Exec("UPDATE webhooks SET status = $1", status)
+		if err := h.DB.RecordRelease(t.Context(), []string{"2.4", "2.5"}[i%2]); err != nil {
+			t.Fatal(err)
+		}
 		before := rowsOf(h.Harness)
 		h.Receivers.Answer = func(context.Context, domain.DeliveryMessage) domain.DeliveryTry { return answers[i] }
 		r := h.Do("POST", path+"/test", h.tenant.Key, nil).Want(http.StatusOK)
@@ -193,7 +196,7 @@ func TestPing(t *testing.T) {
 		last := sent[len(sent)-1]
 		id := idOf[domain.WebhookKind](t, path).String()
 		body := `{"id":"` + last.ID + `","type":"ping","created_at":"2026-06-15T12:00:00.000000Z","client_id":null,"data":{"webhook_id":"` + id + `"}}`
-		if string(last.Body) != body || !strings.HasPrefix(last.ID, "evt_") || seen[last.ID] || last.URL != "https://example.com/hook" || !slices.Equal(last.Secrets, []string{secret}) {
+		if string(last.Body) != body || !strings.HasPrefix(last.ID, "evt_") || seen[last.ID] || last.URL != "https://example.com/hook" || !slices.Equal(last.Secrets, []string{secret}) || last.BodySigned != (i%2 == 1) {
 			t.Errorf("sends %+v %s", last, last.Body)
 		}
 		seen[last.ID] = true

@@ -107,7 +107,8 @@ func (a *API) messageTo(ctx context.Context, h *outbox.Webhook) (m domain.Delive
 		e.Cause = err
 		return m, e
 	}
-	return m, nil
+	m.BodySigned, err = a.SignsBodies(ctx)
+	return m, err
 }
 
 // checkEndpoint checks the URL of an endpoint (Endpoints.Check). It returns Conflict if a.endpoints is nil.

@@ -92,7 +92,8 @@ func newBackground(
 		tries.WithLabelValues(string(kind), string(outcome)).Inc()
 	}, traces.Work())
 	reportTries, syncRuns, deliveries := newReportMetrics(), newSyncMetrics(), newDeliveryMetrics()
-	hooks, watch, clock := newDeliveries(d, r, log, deliveries), newMailWatch(sender, log), newClockWatch(d, log)
+	api := v2.New(d, nil) // no cursor needs a secret
+	hooks, watch, clock := newDeliveries(d, r, api.SignsBodies, log, deliveries), newMailWatch(sender, log), newClockWatch(d, log)
 	metrics := []prometheus.Collector{
 		tries, reportTries.tries, reportTries.seconds, syncRuns.runs, syncRuns.seconds,
 		deliveries.tries, deliveries.seconds, deliveries.dropped, deliveries.disabled, clock.held,
@@ -102,7 +103,7 @@ func newBackground(
 	}
 	return &background{
 		db: d, sender: sender, mailWatch: watch, clock: clock, mails: mails, hooks: hooks, metrics: metrics,
-		events:     webhook.NewPublisher(d, v2.New(d, nil).RenderEvents, log, hooks.Wake), // no cursor needs a secret
+		events:     webhook.NewPublisher(d, api.RenderEvents, log, hooks.Wake),
 		reports:    newReportWorker(d, r, log, reportTries, traces.Work()),
 		maintainer: report.NewMaintainer(d, r.store, log, traces.Work()),
 		syncs:      directory.NewRunner(d, r.keys, f.Connector(traces), log, directory.Observer{Trace: traces.Work(), Ended: syncRuns.count}),
@@ -210,8 +211,8 @@ func (c workCmd) healthAndMetrics(w *background, sources figures.Sources, log *s
 }
 
 // newDeliveries returns the dispatcher of events.
-func newDeliveries(d *db.DB, r resources, log *slog.Logger, metrics *deliveryMetrics) *webhook.Dispatcher {
-	return webhook.NewDispatcher(d, r.endpoints, r.keys, log, webhook.Observer{
+func newDeliveries(d *db.DB, r resources, signed webhook.SignsBodies, log *slog.Logger, metrics *deliveryMetrics) *webhook.Dispatcher {
+	return webhook.NewDispatcher(d, r.endpoints, r.keys, signed, log, webhook.Observer{
 		Tried:    metrics.tried,
 		Dropped:  func(n int) { metrics.dropped.Add(float64(n)) },
 		Disabled: func(n int) { metrics.disabled.Add(float64(n)) },

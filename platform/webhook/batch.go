@@ -18,6 +18,7 @@ type batch struct {
 	err      error                                       // why the data could not be read
 	messages map[domain.WebhookID]domain.DeliveryMessage // without their events
 	bodies   map[outbox.EventPlace]string
+	signed   bool // the messages' BodySigned
 }
 
 // loadBatch reads the targets and bodies of claimed deliveries, and decrypts the secrets. It logs errors, for which
@@ -28,6 +29,9 @@ func (d *Dispatcher) loadBatch(ctx context.Context, leases []outbox.DeliveryLeas
 	b.err = domain.Recover(ctx, d.log, "read what is to be delivered", func() (err error) {
 		if targets, err = outbox.DeliveryTargets(ctx, d.db, leases); err == nil {
 			b.bodies, err = outbox.EventBodies(ctx, d.db, leases)
+		}
+		if err == nil {
+			b.signed, err = d.signed(ctx)
 		}
 		return err
 	})
@@ -78,7 +82,7 @@ func (b *batch) message(l outbox.DeliveryLease) (domain.DeliveryMessage, *outbox
 	if !known { // not decrypted, or the subscription was deleted
 		return m, b.postpone(l, keyRetry)
 	}
-	m.ID, m.Body = l.Event.String(), []byte(body)
+	m.ID, m.BodySigned, m.Body = l.Event.String(), b.signed, []byte(body)
 	return m, nil
 }
 

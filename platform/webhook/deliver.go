@@ -88,11 +88,15 @@ type Opener interface {
 	Open(sealed, context []byte) ([]byte, error)
 }
 
+// SignsBodies reports whether the messages of now have domain.BodySignatureHeader.
+type SignsBodies func(ctx context.Context) (bool, error)
+
 // Dispatcher makes the delivery attempts. Any number of dispatchers may work on one database.
 type Dispatcher struct {
 	db      *db.DB
 	poster  Poster
 	keys    Opener
+	signed  SignsBodies
 	log     *slog.Logger
 	observe Observer
 	places  *places
@@ -106,10 +110,10 @@ type Dispatcher struct {
 }
 
 // NewDispatcher returns a dispatcher that decrypts secrets with keys.
-func NewDispatcher(d *db.DB, poster Poster, keys Opener, log *slog.Logger, observe Observer) *Dispatcher {
+func NewDispatcher(d *db.DB, poster Poster, keys Opener, signed SignsBodies, log *slog.Logger, observe Observer) *Dispatcher {
 	openSecrets, _ := lru.New[string, string](maxOpenSecrets) // fails for sizes below 1
 	dispatcher := &Dispatcher{
-		db: d, poster: poster, keys: keys, log: log, observe: observe, openSecrets: openSecrets,
+		db: d, poster: poster, keys: keys, signed: signed, log: log, observe: observe, openSecrets: openSecrets,
 		turns: outbox.NewDeliveryTurns(),
 		after: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
 	}

@@ -14,6 +14,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
 )
 
 // TestDeliver: every subscription gets its events once, signed with its secret, and
@@ -57,6 +58,27 @@ func TestDeliver(t *testing.T) {
 	}
 	if !strings.HasPrefix(w.delivered(one), "succeeded 204; succeeded 204; ") {
 		t.Error(w.delivered(one))
+	}
+}
+
+// TestBodySignedSince verifies that deliveries have the signature of the body alone from release 2.5 on, whichever release
+// was served before.
+func TestBodySignedSince(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	to := &script{w: w, answer: always(204)}
+	d := w.dispatcher(to, webhook.Observer{})
+	id := w.webhook("https://fine.example/")
+	for _, c := range []struct {
+		release string
+		signed  bool
+	}{{"2.5", true}, {"2.4", false}, {"2.0", false}, {"9.9", true}} {
+		w.Must(w.RecordRelease(t.Context(), c.release))
+		w.publish(1, id)
+		w.once(d)
+		if last := to.sent[len(to.sent)-1]; last.BodySigned != c.signed {
+			t.Errorf("release %s: the body is signed: %t", c.release, last.BodySigned)
+		}
 	}
 }
 
@@ -324,7 +346,7 @@ func TestPanics(t *testing.T) {
 			panic("planted in the endpoint")
 		}
 		return answered(200)
-	}}, locked{w.keys, sealed}, slog.New(slog.DiscardHandler), webhook.Observer{})
+	}}, locked{w.keys, sealed}, v2.New(w.DB, nil).SignsBodies, slog.New(slog.DiscardHandler), webhook.Observer{})
 
 	w.once(d)
 	if got := w.delivered(fine); !strings.HasPrefix(got, "succeeded 200") {

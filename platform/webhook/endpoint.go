@@ -205,7 +205,7 @@ func (e *Endpoints) post(ctx context.Context, m domain.DeliveryMessage, at time.
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", e.agent)
-	if err := Sign(request.Header, m.ID, at, m.Secrets, m.Body); err != nil {
+	if err := Sign(request.Header, m, at); err != nil {
 		return a, err
 	}
 	if m.Authorization != "" {

@@ -48,31 +48,32 @@ func CheckSecret(secret string) error {
 	return err
 }
 
-// Sign sets the headers that authenticate a body and its time: the service's own, and those of Standard Webhooks. id is
-// the event's id as callers see it. Each of the secrets makes a signature; they are in text form, newest first. The
-// first one also signs the body alone (domain.BodySignatureHeader). The error is errSecret if there are no secrets, or
-// one is invalid.
-func Sign(h http.Header, id string, at time.Time, secrets []string, body []byte) error {
-	if len(secrets) == 0 {
+// Sign sets the headers that authenticate a message's body and its time: the service's own, and those of Standard
+// Webhooks. Each of the secrets makes a signature. The first one also signs the body alone if m.BodySigned
+// (domain.BodySignatureHeader). The error is errSecret if there are no secrets, or one is invalid.
+func Sign(h http.Header, m domain.DeliveryMessage, at time.Time) error {
+	if len(m.Secrets) == 0 {
 		return errSecret
 	}
 	unix := strconv.FormatInt(at.Unix(), 10)
 	own, standard := "t="+unix, ""
-	for _, secret := range secrets {
+	for _, secret := range m.Secrets {
 		key, err := decodeSecret(secret)
 		if err != nil {
 			return err
 		}
-		own += ",v1=" + hex.EncodeToString(hmacSHA256([]byte(secret), unix+".", body)) // keyed by the text, not by key
+		own += ",v1=" + hex.EncodeToString(hmacSHA256([]byte(secret), unix+".", m.Body)) // keyed by the text, not by key
 		if standard != "" {
 			standard += " "
 		}
-		standard += "v1," + base64.StdEncoding.EncodeToString(hmacSHA256(key, id+"."+unix+".", body))
+		standard += "v1," + base64.StdEncoding.EncodeToString(hmacSHA256(key, m.ID+"."+unix+".", m.Body))
 	}
 
 	h.Set(domain.SignatureHeader, own)
-	h.Set(domain.BodySignatureHeader, "sha256="+hex.EncodeToString(hmacSHA256([]byte(secrets[0]), "", body)))
-	h.Set(standardID, id)
+	if m.BodySigned {
+		h.Set(domain.BodySignatureHeader, "sha256="+hex.EncodeToString(hmacSHA256([]byte(m.Secrets[0]), "", m.Body)))
+	}
+	h.Set(standardID, m.ID)
 	h.Set(standardTime, unix)
 	h.Set(standardSignature, standard)
 	return nil

@@ -48,7 +48,7 @@ func vectors(t *testing.T) (all []vector) {
 	} {
 		v.ID, v.Time = "evt_2ceovmzkgm6fa", 1781524800
 		h := http.Header{}
-		if err := webhook.Sign(h, v.ID, time.Unix(v.Time, 999), v.Secrets, []byte(v.Body)); err != nil {
+		if err := webhook.Sign(h, domain.DeliveryMessage{ID: v.ID, Secrets: v.Secrets, BodySigned: true, Body: []byte(v.Body)}, time.Unix(v.Time, 999)); err != nil {
 			t.Fatal(err)
 		}
 		v.Headers = map[string]string{}
@@ -122,11 +122,11 @@ func TestBodySignature(t *testing.T) {
 func TestNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", "whsec_", strings.TrimPrefix(secret, "whsec_"), "whsec_AAECAwQF", secret + "=", "whsec_" + strings.Repeat("A", 120)} {
-		if webhook.CheckSecret(s) == nil || webhook.Sign(http.Header{}, "evt", time.Now(), []string{s}, nil) == nil {
+		if webhook.CheckSecret(s) == nil || webhook.Sign(http.Header{}, domain.DeliveryMessage{ID: "evt", Secrets: []string{s}}, time.Now()) == nil {
 			t.Errorf("%q signs", s)
 		}
 	}
-	if webhook.Sign(http.Header{}, "evt", time.Now(), nil, nil) == nil {
+	if webhook.Sign(http.Header{}, domain.DeliveryMessage{ID: "evt"}, time.Now()) == nil {
 		t.Error("no secret signs")
 	}
 }
@@ -135,7 +135,7 @@ func TestNoSecret(t *testing.T) {
 func ExampleSign() {
 	h := http.Header{}
 	secrets := []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}
-	err := webhook.Sign(h, "evt_1", time.Unix(1767225600, 0), secrets, []byte(`{}`))
+	err := webhook.Sign(h, domain.DeliveryMessage{ID: "evt_1", Secrets: secrets, Body: []byte(`{}`)}, time.Unix(1767225600, 0))
 	fmt.Println(err, h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), len(h.Get(domain.SignatureHeader)) > 0)
 	// Output: <nil> evt_1 1767225600 true
 }

@@ -14,6 +14,7 @@ import (
 	"partnerapi/domain"
 	"partnerapi/platform/seal"
 	"partnerapi/platform/webhook"
+	v2 "partnerapi/v2"
 )
 
 // noon is when tests take place.
@@ -106,7 +107,7 @@ func (w *world) status(id domain.WebhookID) (status domain.WebhookStatus) {
 
 // dispatcher makes tries by way of to.
 func (w *world) dispatcher(to webhook.Poster, observe webhook.Observer) *webhook.Dispatcher {
-	return webhook.NewDispatcher(w.DB, to, w.keys, slog.New(slog.DiscardHandler), observe)
+	return webhook.NewDispatcher(w.DB, to, w.keys, v2.New(w.DB, nil).SignsBodies, slog.New(slog.DiscardHandler), observe)
 }
 
 // once makes all tries that are due, and returns how many.

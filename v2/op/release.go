@@ -39,6 +39,9 @@ func (r Release) Includes(since string) bool {
 // Latest is the highest release.
 const Latest = V2_5
 
+// BodySignatureSince is the first release whose deliveries have domain.BodySignatureHeader (decisions 4.2).
+const BodySignatureSince = V2_5
+
 var releaseNames = map[Release]string{V2_0: "2.0", V2_1: "2.1", V2_2: "2.2", V2_3: "2.3", V2_4: "2.4", V2_5: "2.5"}
 
 // String returns the release as it is written: 2.0.

@@ -134,7 +134,7 @@ func (c Listen) postAll(ctx context.Context, s cli.Env, to *webhook.Endpoints, e
 		if err != nil {
 			return err
 		}
-		try := to.Send(ctx, domain.DeliveryMessage{URL: c.ForwardTo, ID: event.ID.String(), Secrets: []string{c.Secret}, Body: body})
+		try := to.Send(ctx, domain.DeliveryMessage{URL: c.ForwardTo, ID: event.ID.String(), Secrets: []string{c.Secret}, BodySigned: true, Body: body})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
