@@ -87,7 +87,7 @@ func (a *API) requireKey() error {
 	if a.sealer != nil {
 		return nil
 	}
-	return domain.ErrConflict("", "the service has no encryption key for the secrets of webhooks; its operator creates one with "+
+	return domain.ErrConflict("", "the service has no encryption key for webhook secrets and authorization values; its operator creates one with "+
 		"partnerapi encryption-key and passes it to serve and work with --encryption-key")
 }
 

@@ -64,7 +64,7 @@ var releaseNotes = map[op.Release]struct {
 	op.V2_2: {day(2026, 11, 22), "The write operations: clients, users, training, collections, frameworks, phishing, reports and syncs."},
 	op.V2_3: {day(2026, 11, 22), "Webhooks, the event feed and the MCP server."},
 	op.V2_4: {day(2026, 11, 25), "Client-wide training lists, user lookup by email address, the current API key, and cancellation of simulations."},
-	op.V2_5: {day(2026, 11, 29), "The audit log, usage for billing, departments and overrides of users, campaigns by label, lists with the newest items first, and more settings for webhooks and MCP."},
+	op.V2_5: {day(2026, 11, 29), "The audit log, usage for billing, lists of departments, user overrides, campaigns by label, lists with the newest items first, and more settings for webhooks and MCP."},
 }
 
 // day returns the start of a day in UTC.

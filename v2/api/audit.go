@@ -12,10 +12,10 @@ type AuditEntry struct {
 	Actor     AuditActor       `json:"actor" doc:"Who made the change."`
 	Operation string           `json:"operation" doc:"ID of the operation, such as users.update, or an operator's command, such as keys create."`
 	ClientID  *domain.ClientID `json:"client_id" doc:"Opaque ID of the client that the change affects, even if the client is archived. Null if the change does not affect exactly one client."`
-	Object    *AuditObject     `json:"object" doc:"The object that was created, changed or deleted. Null if the change does not affect exactly one object."`
+	Object    *AuditObject     `json:"object" doc:"The object that was created, or that the request's path or the command names. Null if there is none."`
 	Fields    []string         `json:"fields" doc:"Names of the fields that the request or command set. Values are never recorded."`
 	RequestID *string          `json:"request_id" doc:"The request's X-Request-Id. Null for commands."`
-	IPAddress *string          `json:"ip_address" doc:"IP address that sent the request. Null for commands and for other API keys that can access clients that your key cannot."`
+	IPAddress *string          `json:"ip_address" doc:"IP address that the request came from. Null for commands and for other API keys that can access clients that your key cannot."`
 }
 
 // AuditActor is who made a change.
@@ -28,7 +28,7 @@ type AuditActor struct {
 // AuditObject is the object of a change.
 type AuditObject struct {
 	Type string  `json:"type" doc:"Type of the object, such as user, client, collection, webhook or key. More types can be added."`
-	ID   *string `json:"id" doc:"Opaque ID of the object. For an API key, its prefix; for an exposure, the breach name. Null if the API has no ID for this type of object."`
+	ID   *string `json:"id" doc:"Opaque ID of the object. For a key, its prefix; for a breach (a resolved exposure), its name. Null if the API has no ID for this type of object."`
 }
 
 // ListAuditLog lists the entries of the audit log.
@@ -47,8 +47,8 @@ type ListAuditLogInput struct {
 		ClientID  string           `query:"client_id" validate:"max=500" doc:"Only entries about this client, even if it is archived. An unknown or inaccessible client matches nothing."`
 		Key       string           `query:"key" validate:"max=500" doc:"Only changes made with the API key that has this prefix, including those made with the key's other secrets. An unknown key matches nothing."`
 		Operation string           `query:"operation" validate:"max=500" doc:"Only entries with exactly this operation."`
-		Since     *domain.Time     `query:"since" doc:"Only entries at or after this time. The list then ends at page.as_of, so you can continue from the latest at value that you have seen."`
+		Since     *domain.Time     `query:"since" doc:"Only entries at or after this time. The list then ends at page.as_of, so you can continue from the time of the latest entry that you have read."`
 		Until     *domain.Time     `query:"until" doc:"Only entries before this time."`
-		Sort      domain.AuditSort `query:"sort" validate:"enum" default:"-at" doc:"Order of the list: -at lists the newest entries first, and at the oldest."`
+		Sort      domain.AuditSort `query:"sort" validate:"enum" default:"-at" doc:"Order of the list: -at lists the newest entries first; at lists the oldest entries first."`
 	}
 }

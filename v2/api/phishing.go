@@ -58,8 +58,8 @@ type PhishingCounts struct {
 type PhishingLabel struct {
 	Label                string      `json:"label" doc:"The label, spelled as in the client's first send with this label."`
 	Sends                int         `json:"sends" doc:"Number of emails with the label, excluding cancelled emails."`
-	FirstSendAt          domain.Time `json:"first_send_at" doc:"Earliest send_at of these emails, or of all emails with the label if all are cancelled."`
-	LastSendAt           domain.Time `json:"last_send_at" doc:"Latest send_at of these emails, or of all emails with the label if all are cancelled."`
+	FirstSendAt          domain.Time `json:"first_send_at" doc:"Earliest send_at of the emails that are not cancelled, or of all emails with the label if all are cancelled."`
+	LastSendAt           domain.Time `json:"last_send_at" doc:"Latest send_at of the emails that are not cancelled, or of all emails with the label if all are cancelled."`
 	Opened               int         `json:"opened" doc:"Number of emails opened, including all emails that users fell for."`
 	Clicked              int         `json:"clicked" doc:"Number of emails that users fell for by clicking the link, opening the attachment or submitting credentials."`
 	Reported             int         `json:"reported" doc:"Number of emails reported."`
@@ -124,7 +124,7 @@ type ListPhishingResultsInput struct {
 		Since        *domain.Time      `query:"since" doc:"Only emails sent at or after this time. The list is then sorted by sending time."`
 		Until        *domain.Time      `query:"until" doc:"Only emails sent before this time. The list is then sorted by sending time."`
 		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only results that changed at or after this time."`
-		Sort         domain.ResultSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list with any filter: send_at, or -send_at to list the newest emails first. If omitted, the filters determine the order."`
+		Sort         domain.ResultSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list, regardless of filters: send_at, or -send_at to list the newest emails first. If omitted, the filters determine the order."`
 	}
 }
 
@@ -186,7 +186,7 @@ var (
 		ID: "phishing.sends.cancel_many", Tag: "phishing", Starred: true, Method: "POST", Path: "/clients/:client_id/phishing/sends/cancel",
 		Scope: domain.Write, Since: op.V2_4, Status: 200,
 		Summary: "Cancel scheduled simulations",
-		Description: "Cancels the listed emails that have not yet been sent to the mail server, and returns the emails that it could not cancel. " +
+		Description: "Cancels the specified emails that have not yet been sent to the mail server, and returns the emails that it could not cancel. " +
 			"If any ID does not identify one of the client's simulated emails, no emails are cancelled.",
 	})
 )
@@ -217,7 +217,7 @@ type CancelSendsInput struct {
 	Path ClientPath
 	Body struct {
 		ResultIDs []domain.ResultID       `json:"result_ids,omitzero" optional:"2.5" validate:"omitnil,min=1,max=500" doc:"The simulated emails to cancel. A repeated ID counts once."`
-		Label     domain.Optional[string] `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"The label of the simulated emails to cancel; send it instead of result_ids. An unknown label cancels no emails."`
+		Label     domain.Optional[string] `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"The label of the simulated emails to cancel; send it instead of result_ids. One request cancels at most 50,000 emails. An unknown label cancels no emails."`
 	}
 
 	// Done is the last of the emails of the label that the step before the transaction has processed, by their IDs.
@@ -228,7 +228,7 @@ type CancelSendsInput struct {
 type SendsCancelled struct {
 	CancelledCount    int               `json:"cancelled_count" doc:"Number of cancelled emails, including emails that were already cancelled."`
 	NotCancelledCount int               `json:"not_cancelled_count" since:"2.5" doc:"Number of emails that could not be cancelled. If you cancel by label, not_cancelled contains at most 500 of these emails, sorted by send_at."`
-	NotCancelled      []UncancelledSend `json:"not_cancelled" doc:"The emails that could not be cancelled, in the order of the request."`
+	NotCancelled      []UncancelledSend `json:"not_cancelled" doc:"The emails that could not be cancelled, in the order of result_ids."`
 }
 
 // UncancelledSend is a simulated email that could not be cancelled.

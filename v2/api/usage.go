@@ -10,7 +10,7 @@ var ListUsage = op.DeclareList[ListUsageInput, Usage](op.Meta{
 	ID: "usage.list", Starred: true, Method: "GET", Path: "/usage", Scope: domain.Read, Since: op.V2_5, Status: 200,
 	Summary: "List usage",
 	Description: "Returns each client's highest and last number of active users per month or day, for billing. The list includes " +
-		"archived clients and is sorted by client creation, then period.",
+		"archived clients and is sorted by when the client was created, then by period.",
 	Columns: []string{"client_id", "client_name", "external_id", "period_start_on", "active_users_max", "active_users_last"},
 })
 
@@ -27,8 +27,8 @@ type ListUsageInput struct {
 
 // Usage is the number of a client's active users in a period.
 type Usage struct {
-	ClientID        domain.ClientID `json:"client_id" doc:"Opaque ID of the client, which can be archived."`
-	ClientName      string          `json:"client_name" doc:"The client's current name. An archived client keeps its last name, even if another client now has the same name."`
+	ClientID        domain.ClientID `json:"client_id" doc:"Opaque ID of the client, even if the client is archived."`
+	ClientName      string          `json:"client_name" doc:"The client's current name. An archived client keeps its name, even if another client now has the same name."`
 	ExternalID      *string         `json:"external_id" doc:"The partner's own identifier for the client. Null if none is set."`
 	PeriodStartOn   domain.Date     `json:"period_start_on" doc:"First day (UTC) of the period, not before start_on. Periods without a counted day are omitted."`
 	ActiveUsersMax  int             `json:"active_users_max" doc:"Highest number of active users in the period, or so far if the period includes today. The number is 0 while the client is archived."`

@@ -128,8 +128,8 @@ var (
 	RemoveOverride = op.Declare[RemoveOverrideInput, op.NoContent](op.Meta{
 		ID: "overrides.remove", Tag: "users", Starred: true, Method: "DELETE", Path: "/users/:user_id/overrides/:field", Scope: domain.Write, Since: op.V2_5, Status: 204,
 		Summary: "Remove an override",
-		Description: "Lets directory syncs set the field again, starting with the next sync, even if the directory did not " +
-			"change. If the field is `role`, the service derives the role again immediately.",
+		Description: "Lets directory syncs set the field again, starting with the next sync, even if the directory has not " +
+			"changed. If the field is `role`, the service derives the role again immediately.",
 	})
 )
 

@@ -26,7 +26,7 @@ type MCP struct {
 	KeyFlag
 	URL      string  `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
 	ReadOnly bool    `name:"read-only" env:"-" help:"Offer only read-only tools."`
-	Toolsets string  `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}."`
+	Toolsets string  `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}; none if --tools is set."`
 	Tools    string  `env:"-" placeholder:"NAMES" help:"Tools to offer, separated by commas, such as users_list. With --toolsets, these tools are offered in addition."`
 	Client   *string `env:"-" placeholder:"ID" help:"ID of the client that the session is limited to."`
 	Schemas  bool    `env:"-" help:"Offer tools with output schemas, and return structured content in results."`

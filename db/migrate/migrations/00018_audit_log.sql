@@ -2,16 +2,16 @@
 -- locks: audit_entries, ACCESS EXCLUSIVE, a moment
 --
 -- The audit log of v2 shows entries by an ID that, unlike the primary key, is the same after a move to another cell, and
--- reads those of one partner by an index. The column is added without its default, so that no table is rewritten; the
+-- finds a partner's entries by an index. The column is added without its default, so that no table is rewritten; the
 -- default is for entries that 1.0 inserts. 00023 fills the column in older entries, in batches, before 00024 builds the
--- indexes: an entry that is changed then is not yet in them.
+-- indexes, so that these updates do not have to maintain them.
 ALTER TABLE audit_entries ADD COLUMN entry_id uuid;
 ALTER TABLE audit_entries ALTER COLUMN entry_id SET DEFAULT uuid_v7(clock_timestamp());
-COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ties of at.';
+COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ties in the order by at.';
 COMMENT ON COLUMN audit_entries.partner_id IS
-    'The key''s partner or, for a command, the partner that it is about, directly or by a client. Zero for none.';
+    'The key''s partner or, for a command, the partner that it is about, directly or through a client. Zero for none.';
 
--- Entries of some requests name a user without the client, and those of some commands a client without its partner. The
+-- Entries of some requests name a user without the client, and entries of some commands name a client without its partner. The
 -- trigger adds what is missing, whichever release inserts the entry.
 -- +goose StatementBegin
 CREATE FUNCTION audit_partner() RETURNS trigger LANGUAGE plpgsql AS $$

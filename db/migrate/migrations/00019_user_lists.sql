@@ -3,18 +3,18 @@
 -- locks: users, ACCESS EXCLUSIVE, a moment
 -- locks: users, SHARE UPDATE EXCLUSIVE, 20 s per million rows
 --
--- Users are sorted by their last names, and selected by their departments and managers, by keys that only the program can
+-- The list sorts users by last name and filters them by department and manager with keys that only the program can
 -- compute (domain.SortKey, domain.EmailKey). Most texts are plain: printable ASCII without spaces at the ends, two spaces
 -- in a row, or xn--. The key of a plain text is the text in lower case, which the database computes. The keys of other
--- texts are in sort_keys, beside the text that each belongs to: if 1.0 changes the text, the row has no key for it, and
+-- texts are in sort_keys, each with the text that it belongs to: if 1.0 changes the text, the row has no key for it, and
 -- users_unkeyed lists it. Until a background process of this version has computed the key, which takes seconds after a
--- change by 1.0 and about a minute per million users after this migration, the text in lower case stands for it.
+-- change by 1.0 and about a minute per million users after this migration, the text in lower case is used instead.
 --
--- users_by_group_status takes the place of users_by_group, for version 1.0 too. Audiences use it by its first three
+-- users_by_group_status replaces users_by_group, for version 1.0 too. Audiences use it by its first three
 -- columns.
 ALTER TABLE users ADD COLUMN IF NOT EXISTS sort_keys jsonb;
 COMMENT ON COLUMN users.sort_keys IS
-    'Keys of last_name, department and manager_email that are not plain: for each column, an object that maps the text to its key. Null for most users.';
+    'Keys of the last_name, department and manager_email values that are not plain (printable ASCII without odd spaces or Punycode): for each column, an object that maps the value to its key. Null for most users.';
 
 SET lock_timeout = 0;
 
@@ -34,7 +34,7 @@ DROP INDEX CONCURRENTLY IF EXISTS users_by_department;
 CREATE INDEX CONCURRENTLY users_by_department ON users (client_id,
     coalesce('=' || nullif(coalesce(sort_keys->'department'->>department, lower(department COLLATE "C")), ''), '>'));
 COMMENT ON INDEX users_by_department IS
-    'Departments, and the list''s filters department and no_department. The key follows an equals sign; users without a department come last, with a greater sign.';
+    'Departments, and the list''s filters department and no_department. The key follows an equals sign; users without a department come last, with a greater-than sign.';
 
 DROP INDEX CONCURRENTLY IF EXISTS users_by_manager;
 CREATE INDEX CONCURRENTLY users_by_manager

@@ -29,7 +29,7 @@ COMMENT ON COLUMN phishing_labels.id IS 'Breaks ties in the order of the list. T
 COMMENT ON COLUMN phishing_labels.label IS 'The spelling of the first send, which all emails with the label share.';
 COMMENT ON COLUMN phishing_labels.sends IS 'Emails that are not cancelled.';
 COMMENT ON COLUMN phishing_labels.first_send_at IS
-    'The earliest send_at of the emails that are not cancelled or, if all are cancelled, of all emails. The same applies to last_send_at.';
+    'The earliest send_at of the emails that are not cancelled or, if all are cancelled, of all emails. last_send_at is the latest send_at of the same emails.';
 CREATE INDEX IF NOT EXISTS phishing_labels_by_first ON phishing_labels (client_id, first_send_at, id);
 COMMENT ON INDEX phishing_labels_by_first IS 'The list.';
 

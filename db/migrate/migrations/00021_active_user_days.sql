@@ -17,13 +17,13 @@ CREATE TABLE IF NOT EXISTS active_user_days (
     PRIMARY KEY (client_id, day)
 );
 COMMENT ON TABLE active_user_days IS
-    'Number of a client''s active users by day (UTC), for bills: 0 while the client is archived. A day without a row repeats the last value of the row before it. A trigger of clients writes the rows, and never changes one of a past day.';
-COMMENT ON COLUMN active_user_days.active_users_max IS 'Highest number of the day. On days before this table existed, it equals the last number.';
+    'Number of a client''s active users by day (UTC), for bills: 0 while the client is archived. A day without a row repeats the last value of the row before it. A trigger on clients writes the rows and never changes the row of a past day.';
+COMMENT ON COLUMN active_user_days.active_users_max IS 'Highest number of the day. On days before this table existed, it equals the last number, except on the day on which the client was archived.';
 
 -- The day is that of the change, whose time is updated_at, in UTC. Changes of a client wait for each other, and
 -- updated_at does not go back, so the row that is written is the client's latest. Only a clock that was far ahead leaves
 -- updated_at, and rows, more than 15 minutes ahead of the clock of the transaction, partnerapi.clock (pg.DB.Stamp). The
--- day is then that of the clock, and the rows ahead are merged into its row.
+-- day is then the clock's day, and the rows ahead are merged into its row.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION count_active_user_day() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -56,13 +56,13 @@ COMMENT ON FUNCTION count_active_user_day IS 'Writes the row of active_user_days
 CREATE OR REPLACE TRIGGER clients_count_active_users AFTER INSERT OR UPDATE OF users_active, archived_at ON clients
     FOR EACH ROW EXECUTE FUNCTION count_active_user_day();
 
--- From now on the trigger writes rows. First today's row of each client, so that the days before cannot change the number
--- of today; a row that the trigger has written meanwhile is right.
+-- From now on, the trigger writes rows. Insert each client's row for today first, so that earlier days cannot change its
+-- number. A row that the trigger has written meanwhile is correct.
 INSERT INTO active_user_days (client_id, day, active_users_max, active_users_last)
 SELECT id, (now() AT TIME ZONE 'UTC')::date, users_active, users_active FROM clients WHERE archived_at IS NULL
 ON CONFLICT DO NOTHING;
 
--- Then the days that 1.0 counted, as far as the number differs from that of the day before; and the days on which clients
+-- Then insert the days that 1.0 counted, if the number differs from the day before, and the days on which clients
 -- were archived.
 INSERT INTO active_user_days (client_id, day, active_users_max, active_users_last)
 SELECT client_id, day, active_users, active_users
@@ -86,4 +86,4 @@ SET lock_timeout = 0;
 
 DROP INDEX CONCURRENTLY IF EXISTS clients_by_creation;
 CREATE INDEX CONCURRENTLY clients_by_creation ON clients (partner_id, created_at, id);
-COMMENT ON INDEX clients_by_creation IS 'The list of usage, with archived clients, oldest first.';
+COMMENT ON INDEX clients_by_creation IS 'The usage list, including archived clients, oldest first.';

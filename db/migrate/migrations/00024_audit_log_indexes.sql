@@ -2,7 +2,7 @@
 -- +goose Up
 -- locks: audit_entries, SHARE UPDATE EXCLUSIVE, 8 s per million rows
 --
--- The indexes of the audit log. audit_entries_of_client and audit_entries_of_key take the places of
+-- The indexes of the audit log. audit_entries_of_client and audit_entries_of_key replace
 -- audit_entries_by_client and audit_entries_by_key, for version 1.0 too.
 SET lock_timeout = 0;
 
@@ -17,10 +17,10 @@ COMMENT ON INDEX audit_entries_of_operation IS 'The audit log of a partner, for 
 DROP INDEX CONCURRENTLY IF EXISTS audit_entries_of_client;
 CREATE INDEX CONCURRENTLY audit_entries_of_client ON audit_entries (client_id, at, entry_id)
     INCLUDE (id, operation, key_id) WHERE client_id IS NOT NULL;
-COMMENT ON INDEX audit_entries_of_client IS 'The audit log and the command audit, for one client. A page finds its entries in the index alone.';
+COMMENT ON INDEX audit_entries_of_client IS 'The audit log and partnerapi audit, for one client. A page finds its entries in the index alone.';
 DROP INDEX CONCURRENTLY IF EXISTS audit_entries_by_client;
 
 DROP INDEX CONCURRENTLY IF EXISTS audit_entries_of_key;
 CREATE INDEX CONCURRENTLY audit_entries_of_key ON audit_entries (key_prefix, at, entry_id) INCLUDE (id, operation, key_id);
-COMMENT ON INDEX audit_entries_of_key IS 'The audit log and the command audit, for one key. A page finds its entries in the index alone.';
+COMMENT ON INDEX audit_entries_of_key IS 'The audit log and partnerapi audit, for one key. A page finds its entries in the index alone.';
 DROP INDEX CONCURRENTLY IF EXISTS audit_entries_by_key;

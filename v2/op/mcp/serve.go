@@ -199,11 +199,11 @@ func (s *Server) serveBySDK(answer *recorder, m *message) {
 func parseQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, domain.ErrInvalid("query", "is malformed")
+		return nil, domain.ErrInvalid("query", "is malformed; percent-encode its special characters")
 	}
 	for name := range query {
 		if base, _, indexed := strings.Cut(name, "["); indexed {
-			return nil, domain.ErrInvalid(base, "must not be followed by brackets")
+			return nil, domain.ErrInvalid(base, "must be written without brackets")
 		}
 	}
 	return query, nil
