@@ -515,10 +515,8 @@ async function checkKey(page) {
   check("the key is gone with the page", kept === key, kept);
 }
 
-// checkPages checks all but the operations.
-async function checkPages() {
-  const page = await opened();
-  await checkGuides(page);
+// checkScripts checks what scripts do on pages, and what pages do without them.
+async function checkScripts(page) {
   await checkSamples(page);
   await checkNavigation(page);
   await checkPhone(page);
@@ -531,13 +529,14 @@ async function checkPages() {
   await checkSearchKeys(page);
   await checkOldLinks(page);
   await checkKey(page);
-  await checkAnnouncement(page);
 }
 
 let operations = 0;
 try {
   // Each has a tab, and so a process, of its own.
-  [operations] = await Promise.all([checkOperations(await opened()), checkPages()]);
+  const pages = [await opened(), await opened(), await opened()];
+  [operations] = await Promise.all([checkOperations(pages[0]), checkGuides(pages[1]), checkScripts(pages[2])]);
+  await checkAnnouncement(pages[0]); // adds a notice to all pages for a while
 } catch (error) {
   check("all was checked", false, String(error?.stack ?? error));
 } finally {
