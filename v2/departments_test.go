@@ -90,15 +90,15 @@ func TestDepartmentsOfClient(t *testing.T) {
 	t.Parallel()
 	h := v2test.New(t, v2test.Options{Demo: true, Limits: v2test.Unlimited})
 	e := v2test.NewExamples(h, "api/examples", false)
-	for _, c := range h.All("/v2/clients", e.Key) {
+	// A department of all active users is the client, without the emails of inactive ones.
+	h.Exec(`WITH d AS (DELETE FROM phishing_results AS r USING users AS u WHERE u.client_id = r.client_id AND u.id = r.user_id AND u.status = 'inactive' RETURNING r.*)
+		UPDATE phishing_days AS p SET sent = p.sent - d.sent, clicked = p.clicked - d.clicked FROM (
+			SELECT client_id, (sent_at AT TIME ZONE 'UTC')::date AS day, count(*) AS sent,
+				count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked
+			FROM d WHERE sent_at IS NOT NULL GROUP BY 1, 2
+		) AS d WHERE d.client_id = p.client_id AND d.day = p.day`)
+	for _, c := range h.All("/v2/clients", e.Key)[:10] {
 		path := "/v2/clients/" + c["id"].(string)
-		// A department of all active users is the client, without the emails of inactive ones.
-		h.Exec(`WITH d AS (DELETE FROM phishing_results AS r USING users AS u WHERE u.client_id = r.client_id AND u.id = r.user_id AND u.status = 'inactive' RETURNING r.*)
-			UPDATE phishing_days AS p SET sent = p.sent - d.sent, clicked = p.clicked - d.clicked FROM (
-				SELECT client_id, (sent_at AT TIME ZONE 'UTC')::date AS day, count(*) AS sent,
-					count(*) FILTER (WHERE status IN ('attachment_opened', 'clicked', 'credentials_submitted')) AS clicked
-				FROM d WHERE sent_at IS NOT NULL GROUP BY 1, 2
-			) AS d WHERE d.client_id = p.client_id AND d.day = p.day`)
 		for _, d := range h.All(path+"/departments", e.Key) {
 			filter := "department=" + url.QueryEscape(fmt.Sprint(d["department"]))
 			if d["department"] == nil {
@@ -110,8 +110,9 @@ func TestDepartmentsOfClient(t *testing.T) {
 				}
 			}
 		}
-		h.Exec("UPDATE users SET department = 'All'")
-		h.Exec("UPDATE clients SET summarized_at = 'epoch'")
+		client := idOf[domain.ClientKind](t, path)
+		h.Exec("UPDATE users SET department = 'All' WHERE client_id = $1", client)
+		h.Exec("UPDATE clients SET summarized_at = 'epoch' WHERE id = $1", client)
 		fresh := h.Get(path, e.Key).Want(200)
 		all := h.All(path+"/departments", e.Key)
 		if len(all) == 0 && fresh.Field("users.active") == 0.0 {
