@@ -64,8 +64,9 @@ test-fast: $(TEST_SERVER) ## run the tests of declarations, documents and exampl
 	$(if $(OPERATION),,$(GO) test ./v2 $(V1COMPAT) ./cmd/partnerapi -run '^Test($(DECLARED))$$')
 	$(if $(OPERATION),$(GO) test ./v2 -run '^Test($(MATRICES))$$/^$(subst .,\.,$(OPERATION))$$')
 
-test-slow: $(TEST_SERVER) ## run the slow tests: kills, attacks, random histories and query plans
-	$(GO) test -tags '$(TAGS) slow' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
+# With OFTEN=scale, what may fail by chance is repeated more often.
+test-slow: $(TEST_SERVER) ## run the slow tests: kills, attacks, random histories, moves and query plans
+	$(GO) test -tags '$(TAGS) slow $(OFTEN)' -parallel 4 -run '^($(SLOW_TESTS))$$' $(SLOW_PACKAGES)
 
 test-scale: $(TEST_SERVER) ## run the longest tests: a year of the service, failovers, growth, a large move
 	$(GO) test -tags '$(TAGS) slow scale' -v -timeout=1h -run '^($(SCALE_TESTS))$$' $(SCALE_PACKAGES)
@@ -104,8 +105,8 @@ fuzz: $(TEST_SERVER) ## run every fuzz target for FUZZTIME (10s), guided by cove
 
 NIGHTLY_FUZZTIME ?= 5m
 
-test-nightly: ## run race, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) per target; continue after failures (takes hours)
-	$(MAKE) -k -j1 race test-scale test-dates $(if $(V1COMPAT),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
+test-nightly: ## run race, test-slow with more repetitions, test-scale, test-dates, all of without-v1, chart, and fuzz for NIGHTLY_FUZZTIME (5m) per target; continue after failures (takes hours)
+	$(MAKE) -k -j1 race test-slow OFTEN=scale test-scale test-dates $(if $(V1COMPAT),without-v1) chart fuzz FUZZTIME=$(NIGHTLY_FUZZTIME) WITHOUT_V1=./...
 
 lint: subjects ## check the formatting and the words, and run vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted (make format):"; echo "$$unformatted"; exit 1; }
@@ -156,9 +157,9 @@ remove-v1: ## delete version 1, and add the migration that removes it from datab
 	@for file in *.md docs/*.md docs/*/*.md; do awk -f tools/without_v1.awk "$$file" >main.md.new && cat main.md.new >"$$file"; done; rm main.md.new
 	@for file in $$(grep -rl --include='*.go' '// v1-line$$' .); do awk -f tools/without_v1_go.awk "$$file" >main.go.new; cat main.go.new >"$$file"; gofmt -w "$$file"; done; rm main.go.new
 
-# The packages that without-v1 tests: those that the removal changes, except db/move and cmd/partnerapi, whose tests start
+# The packages that without-v1 tests: those that the removal changes, except db, db/move and cmd/partnerapi, whose tests start
 # processes. Of ./v2 it runs the tests of declarations and examples. make test-nightly tests all.
-WITHOUT_V1 ?= ./v2/api ./v2/op/... ./db ./docs ./cmd/internal/operator
+WITHOUT_V1 ?= ./v2/api ./v2/op/... ./docs ./cmd/internal/operator
 
 without-v1: postgres ## verify that v2, without version 1, serves a used database and passes its tests
 	@GO='$(GO)' DECLARED='^Test($(DECLARED))$$' tools/without_v1.sh $(WITHOUT_V1)

@@ -2,7 +2,6 @@ package db_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -177,14 +176,4 @@ func (o *office) rounds(writers int, do func(r *rand.Rand) error) {
 		})
 		o.check(round)
 	}
-}
-
-// TestPolicyCountsUnderWriters: a count that is stored while others write never
-// outlives what they wrote.
-func TestPolicyCountsUnderWriters(t *testing.T) {
-	o := newOffice(t)
-	o.rounds(4, func(r *rand.Rand) error {
-		_, err := o.read(t.Context())
-		return errors.Join(o.step(t.Context(), r), err)
-	})
 }

@@ -1,3 +1,5 @@
+//go:build slow
+
 package v2_test
 
 import (

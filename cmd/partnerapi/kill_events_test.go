@@ -14,15 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 )
 
 const (
-	// killRounds is how often the service and its database are killed, unless the
-	// environment variable KILL_ROUNDS says another number: 30 rounds take some minutes
-	// (KILL_ROUNDS=30 go test -tags slow -run TestEventsOutliveKills -v ./cmd/partnerapi).
+	// killRounds is how often the service and its database are killed (see dbtest.Times), unless the environment variable
+	// KILL_ROUNDS says another number (KILL_ROUNDS=30 go test -tags slow -run TestEventsOutliveKills -v ./cmd/partnerapi).
 	// Its name lacks the prefix of the service's own variables, which tests ignore.
-	killRounds = 4
+	killRounds = 10
 	// eventSeed is the seed of what happens by chance: which writes are made, how
 	// receivers answer, and after how many writes there is a kill.
 	eventSeed = 9
@@ -47,7 +47,7 @@ const (
 // is not done again, and objects keep the numbers of version 1.
 func TestEventsOutliveKills(t *testing.T) {
 	t.Parallel()
-	rounds := killRounds
+	rounds := dbtest.Times(killRounds)
 	if text := os.Getenv("KILL_ROUNDS"); text != "" {
 		var err error
 		if rounds, err = strconv.Atoi(text); err != nil || rounds < 1 {

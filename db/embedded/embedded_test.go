@@ -108,34 +108,6 @@ func TestKeepsItsDataAndItsAddress(t *testing.T) {
 	}
 }
 
-func TestOtherMajorIsRefused(t *testing.T) {
-	needPrograms(t)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "pgdata", "PG_VERSION")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Start(t.Context(), config(Config{Dir: dir}))
-	if err == nil || !strings.Contains(err.Error(), "PostgreSQL 9 created the data, but the binaries found are of version ") {
-		t.Fatalf("error %v", err)
-	}
-	s := begin(t, Config{Dir: dir, Disposable: true})
-	if got := query(t, s.URL(), "select 'new'"); got != "new" {
-		t.Errorf("read %q", got)
-	}
-}
-
-func TestFailedStartShowsTheLog(t *testing.T) {
-	needPrograms(t)
-	_, err := Start(t.Context(), config(Config{Dir: t.TempDir(), Settings: map[string]string{"shared_buffers": "much"}}))
-	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "shared_buffers"`) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestCancelledStart(t *testing.T) {
 	needPrograms(t)
 	dir := t.TempDir()

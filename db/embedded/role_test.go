@@ -55,30 +55,3 @@ func reachesNothing(t *testing.T, s *Server) {
 		}
 	}
 }
-
-func TestOldFolderIsGivenToTheRole(t *testing.T) {
-	dir := old(t)
-	s := begin(t, Config{Dir: dir})
-	owned(t, s)
-	reachesNothing(t, s)
-	end(t, s)
-	if got := query(t, begin(t, Config{Dir: dir}).URL(), "SELECT v FROM kept ORDER BY id LIMIT 1"); got != "row" {
-		t.Errorf("read %q", got)
-	}
-}
-
-// What the superuser restored, and a password that was lost, are put right by the
-// next process, while the server runs.
-func TestForeignObjectsOfARunningServer(t *testing.T) {
-	dir := old(t)
-	first := begin(t, Config{Dir: dir})
-	query(t, first.AdminURL(), "ALTER TABLE kept OWNER TO partnerapi", "CREATE TABLE restored (v text)")
-	if err := os.Remove(folder(dir).rolePasswordFile()); err != nil {
-		t.Fatal(err)
-	}
-	second := begin(t, Config{Dir: dir})
-	owned(t, second)
-	if first.PID() != second.PID() {
-		t.Error("another server was started")
-	}
-}

@@ -2,11 +2,8 @@ package move
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"partnerapi/db"
 	"partnerapi/db/dirsync"
@@ -82,49 +79,5 @@ func TestClaimsAreNumbered(t *testing.T) {
 			w.must(lock.Rollback())
 			w.must(<-claimed)
 		})
-	}
-}
-
-// TestWorkUnderWay: reports and sync runs of a partner that is handed over are due at once in
-// the new cell, whoever has begun them. Who has a lease in the old cell has lost it when what
-// the partner left is at rest.
-func TestWorkUnderWay(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.queueWork()
-	client, lease := w.clientOf(1), uuid.New()
-	w.exec(w.From, "UPDATE reports SET tries = 1, lease = $2, due_at = now() + interval '1 hour' WHERE client_id = $1 AND status = 'pending'", client, lease)
-	w.exec(w.From, "UPDATE sync_runs SET status = 'running', lease = $2, leased_until = now() + interval '1 hour' WHERE client_id = $1 AND status = 'queued'", client, lease)
-	pending := value[int](w, w.From, "SELECT count(*) FROM reports AS r JOIN clients AS c ON c.id = r.client_id WHERE status = 'pending' AND partner_id = $1", w.Partner.UUID())
-	w.must(w.Run(t.Context()))
-
-	leases, err := reports.ClaimReports(t.Context(), w.To, 1000, time.Minute)
-	w.must(err)
-	if len(leases) != pending {
-		t.Errorf("%d of %d pending reports are due in the new cell", len(leases), pending)
-	}
-	for _, l := range leases {
-		if l.Client.UUID() == client && l.Tries != 1 {
-			t.Errorf("a report that was under way has %d tries", l.Tries)
-		}
-	}
-	found := false
-	for run, err := dirsync.Claim(t.Context(), w.To, time.Minute); run != nil || err != nil; run, err = dirsync.Claim(t.Context(), w.To, time.Minute) {
-		w.must(err)
-		found = found || run.Client.UUID() == client && run.Deaths == 0
-	}
-	if !found {
-		t.Error("a sync run that was under way is not due in the new cell")
-	}
-
-	id, err := domain.ParseUUID[domain.ReportKind](value[string](w, w.From, "SELECT id::text FROM reports WHERE lease = $1", lease))
-	w.must(err)
-	of, err := domain.ParseUUID[domain.ClientKind](client)
-	w.must(err)
-	_, err = Suspend(t.Context(), w.From, 0)
-	w.must(err)
-	held := reports.ReportLease{Client: of, Report: id, Token: lease}
-	if status, err := reports.FinishReport(t.Context(), w.From, held, domain.ReportReady); !errors.Is(err, db.ErrLeaseLost) {
-		t.Errorf("the old cell marks the report as %q, %v", status, err)
 	}
 }

@@ -50,37 +50,6 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestKilledRun: a process that dies at any step of a run of several pages and batches leaves
-// it to the next one, which does nothing twice.
-func TestKilledRun(t *testing.T) {
-	w := newWorld(t)
-	s := serve(t, domain.Google, people(2300)...)
-	s.SetPageSize(500)
-	w.connect(w.client, s)
-	lease, err := dirsync.Start(context.Background(), w.DB, w.client, false, time.Minute)
-	w.must(err)
-	for step := 1; step <= 7; step++ {
-		dead, kill := context.WithCancel(context.Background())
-		_, err := w.runner.Work(dead, lease, func(int, int) { kill() })
-		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("step %d: %v", step, err)
-		}
-		kill()
-		w.everyLeaseEnds()
-		lease = w.claim()
-	}
-	run, err := w.runner.Work(context.Background(), lease, nil)
-	w.must(err)
-	wantCounts(t, run, domain.SyncCounts{Created: 2300})
-	if n := s.Requests("/users"); n != 5 {
-		t.Errorf("%d pages were read", n)
-	}
-	w.check()
-	if n := w.Number("SELECT count(*) FROM groups WHERE NOT manual"); n != 1 {
-		t.Errorf("%d groups", n)
-	}
-}
-
 // TestDeaths: a run whose processes die again and again fails after three deaths
 // without progress between them; a process that stops gives the run back, which is none.
 func TestDeaths(t *testing.T) {

@@ -1,19 +1,13 @@
 package transfer_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
-	"testing"
 	"time"
 
-	"partnerapi/db"
 	"partnerapi/domain"
-	"partnerapi/platform/transfer"
 )
 
 // happening is a signal by the numbers of what it names, so that the same can
@@ -140,64 +134,6 @@ const recounted = `
 
 const counted = `
 	SELECT concat_ws(' ', sent, opened, clicked, reported, credentials_submitted, attachments_opened) FROM phishing_days WHERE client_id = $1`
-
-// TestAtOnce: runs over the same offices, beside changes of single objects, do
-// not block each other for good, and leave sums that are right.
-func TestAtOnce(t *testing.T) {
-	t.Parallel()
-	p := newSignalWorld(t)
-	const users = 4
-	offices := []*office{p.office(users), p.office(users), p.office(users)}
-	var all sync.WaitGroup
-	for worker := range uint64(4) {
-		all.Go(func() {
-			r := rand.New(rand.NewPCG(worker, 11))
-			for run := range 25 {
-				var lines []string
-				for i := range 30 {
-					lines = append(lines, random(r, users).line(fmt.Sprint(worker, run, i), offices[r.IntN(len(offices))]))
-				}
-				if _, err := transfer.Ingest(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Go(func() {
-		r := rand.New(rand.NewPCG(4, 11))
-		for range 100 {
-			o := offices[r.IntN(len(offices))]
-			user, result := o.users[r.IntN(users)], o.results[r.IntN(2*users)]
-			err := p.AdvanceResults(t.Context(), []domain.ResultStep{{Result: result, Kind: domain.MailClicked, At: noon}})
-			caller := &domain.Caller{Partner: p.Partner, AllClients: true}
-			resolved := p.Change(domain.WithCaller(t.Context(), caller), func(ctx context.Context, c *db.Change) error {
-				u, err := c.LockUser(ctx, user)
-				if err != nil {
-					return err
-				}
-				_, err = u.ResolveExposure(ctx, c, "Forum")
-				return err
-			})
-			if domain.IsCode(resolved, domain.NotFound) { // not found there yet
-				resolved = nil
-			}
-			if err := errors.Join(err, resolved); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	all.Wait()
-	for _, o := range offices {
-		if a, b := p.text(counted, o.client), p.text(recounted, o.client); a != b {
-			t.Errorf("counted %s, recounted %s", a, b)
-		}
-		before := p.text(everything, o.client)
-		p.rescore(o)
-		if after := p.text(everything, o.client); after != before {
-			t.Errorf("stored and scored anew\n%s", differing(before, after))
-		}
-	}
-}
 
 // differing are the lines of two texts that only one of them has.
 func differing(a, b string) string {

@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -55,43 +54,6 @@ func TestBacklog(t *testing.T) {
 const rowsRead = `SELECT (SELECT coalesce(sum(pg_stat_get_xact_tuples_fetched(indexrelid) + pg_stat_get_xact_tuples_returned(indexrelid)), 0)
 		FROM pg_index WHERE indrelid IN ('webhook_deliveries'::regclass, 'webhooks'::regclass))
 	+ pg_stat_get_xact_tuples_returned('webhook_deliveries'::regclass) + pg_stat_get_xact_tuples_returned('webhooks'::regclass)`
-
-// TestClaimCost: a claim and its marks read little more than what they claim, however
-// much waits, of one subscription or of many.
-func TestClaimCost(t *testing.T) {
-	t.Parallel()
-	for _, of := range []struct{ webhooks, each int }{{1, 5000}, {5000, 1}} {
-		w := newWorld(t)
-		w.publish(of.each, w.webhooks(of.webhooks)...)
-		w.Exec("ANALYZE webhooks, webhook_deliveries")
-		var rows, claimed int
-		err := w.Tx(t.Context(), func(ctx context.Context) error {
-			claim, err := outbox.ClaimDeliveries(ctx, w.DB, outbox.NewDeliveryTurns(), 10, time.Minute, func(due []outbox.DueWebhook) (p []outbox.Places) {
-				for _, d := range due {
-					p = append(p, outbox.Places{Webhook: d.ID, N: 10 / len(due)})
-				}
-				return p
-			})
-			if err != nil {
-				return err
-			}
-			var marks []outbox.DeliveryMark
-			for _, l := range claim.Leases {
-				try := domain.DeliveryTry{At: noon, StatusCode: 200}
-				marks = append(marks, outbox.DeliveryMark{DeliveryLease: l, Try: &try, Status: domain.DeliverySucceeded, Due: noon})
-			}
-			done, err := outbox.MarkDeliveries(ctx, w.DB, marks)
-			if err != nil {
-				return err
-			}
-			claimed = len(done.Held)
-			return w.Transaction(ctx).QueryRow(ctx, rowsRead).Scan(&rows)
-		})
-		if err != nil || claimed != 10 || rows < 10 || rows > 500 {
-			t.Errorf("of %d subscriptions %d rows were read for %d deliveries: %v", of.webhooks, rows, claimed, err)
-		}
-	}
-}
 
 // TestClaimsGoRound: every subscription with deliveries due is claimed of within one way
 // round, beside those whose tries are due later and those that get no place.

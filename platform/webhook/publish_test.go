@@ -7,15 +7,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"partnerapi/db"
 	"partnerapi/db/outbox"
-	"partnerapi/db/pg"
 	"partnerapi/domain"
 	"partnerapi/platform/webhook"
 	"partnerapi/v2/api"
@@ -88,79 +84,6 @@ func write(t *testing.T, h *v2test.Harness, tenant v2test.Partner, client domain
 		}
 	}
 	return made
-}
-
-// TestPublishProperty: whatever transactions overlap, are rolled back or die, followers
-// see each event of a committed change once, in one order that never changes, and miss
-// none.
-func TestPublishProperty(t *testing.T) {
-	t.Parallel()
-	h := v2test.New(t, v2test.Options{Limits: v2test.Unlimited})
-	tenant := h.AddPartner("Partner")
-	clients := make([]domain.ClientID, writers)
-	for i := range clients {
-		clients[i] = h.AddClient(tenant, "Client "+strconv.Itoa(i)).ID
-	}
-	h.Publish()
-
-	made := make([][]string, writers)
-	var writing, others sync.WaitGroup
-	ctx, stop := context.WithCancel(tenant.Ctx)
-	for range publishers {
-		p := newPublisher(h, func() {})
-		others.Go(func() { p.Run(ctx) })
-		others.Go(func() { // one that dies in the middle of its work, again and again
-			for ctx.Err() == nil {
-				dying, die := context.WithCancel(ctx)
-				_, _ = outbox.PublishEvents(dying, h.DB, 20, func(ctx context.Context, events []db.OutboxEvent) ([]string, error) {
-					bodies, err := h.API.RenderEvents(ctx, events)
-					die()
-					return bodies, err
-				})
-				die()
-			}
-		})
-	}
-	for i := range writers {
-		writing.Go(func() { made[i] = write(t, h, tenant, clients[i], i) })
-	}
-	seen := make([][]domain.EventID, 2)
-	for i := range seen {
-		others.Go(func() {
-			for cursor := ""; ctx.Err() == nil; {
-				ids, next, _ := follow(tenant.Ctx, h, cursor, 1+7*i)
-				seen[i], cursor = append(seen[i], ids...), next
-			}
-		})
-	}
-	writing.Wait()
-	stop()
-	others.Wait()
-	h.Publish()
-
-	all, _, err := follow(tenant.Ctx, h, "", 500)
-	if err != nil {
-		t.Fatal(err)
-	}
-	created, err := pg.All[string](t.Context(), h.DB, "list created users",
-		pg.SQL("SELECT body::json->'data'->>'id' FROM published_events WHERE type = 'user.created'"))
-	slices.Sort(created)
-	committed := slices.Sorted(slices.Values(slices.Concat(made...)))
-	if err != nil || !slices.Equal(created, committed) {
-		t.Errorf("the events are of the users %q, not of %q: %v", created, committed, err)
-	}
-	want := len(clients) + len(committed)
-	if len(all) != want {
-		t.Errorf("%d events, not %d", len(all), want)
-	}
-	for i, ids := range seen {
-		if len(ids) > len(all) || !slices.Equal(ids, all[:len(ids)]) {
-			t.Errorf("the follower %d saw %d events that are not the first ones, in their order", i, len(ids))
-		}
-	}
-	if left := h.Number("SELECT count(*) FROM events"); left != 0 {
-		t.Errorf("%d events are left", left)
-	}
 }
 
 // TestPoison: an event that cannot be published, or whose rendering panics, delays no

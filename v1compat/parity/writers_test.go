@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"partnerapi/client"
+	"partnerapi/db/dbtest"
 	"partnerapi/domain"
 	"partnerapi/idmap"
 	"partnerapi/v1compat/v1test"
@@ -110,7 +111,7 @@ func (w *writers) write(who, n int, users []domain.UserID) {
 // to, and nothing at all when they are not any more.
 func TestBesideWriters(t *testing.T) {
 	t.Parallel()
-	beside(t, 1000)
+	beside(t, dbtest.Times(1000))
 }
 
 // beside compares while three writers make so many writes each.

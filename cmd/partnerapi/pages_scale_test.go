@@ -1,0 +1,21 @@
+//go:build scale
+
+package main
+
+import (
+	"testing"
+
+	"partnerapi/v2/op"
+)
+
+// TestPagesBetween is TestPages for the releases between the first and the latest.
+func TestPagesBetween(t *testing.T) {
+	t.Parallel()
+	for release := op.V2_0 + 1; release < op.Latest; release++ {
+		config, err := pagesOf(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(release.String(), func(t *testing.T) { crawl(t, release, config) })
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !scale
+
+package dbtest
+
+const often = false
