@@ -7,7 +7,7 @@ import (
 
 // Department is a department of a client as v2 shows it, or the users without one.
 type Department struct {
-	Department   *string `json:"department" doc:"Name of the department, in the most common spelling among its active users. Null in the last item, for users without a department."`
+	Department   *string `json:"department" doc:"Name of the department, in the most common spelling among its active users, if any. Null in the last item, for users without a department."`
 	Users        int     `json:"users" doc:"Number of users, including inactive ones."`
 	ActiveUsers  int     `json:"active_users" doc:"Number of active users. All values except users cover active users only."`
 	AverageScore int     `json:"average_score" doc:"Average risk score, from 0 to 1000; higher is safer. 750 if the department has no active users."`

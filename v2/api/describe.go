@@ -11,7 +11,7 @@ import (
 var Tags = []op.Tag{
 	{Name: "partner", Title: "Partner", Description: "The partner that your API key belongs to, and the admins who have access to all its clients."},
 	{Name: "key", Title: "Key", Description: "The API key that sends the request."},
-	{Name: "usage", Title: "Usage", Description: "Active users per client and month or day, for billing clients."},
+	{Name: "usage", Title: "Usage", Description: "Each client's number of active users by month or day, for billing."},
 	{Name: "audit", Title: "Audit log", Description: "Who changed what, through the API or with a command run by the service's operator. Entries are kept for 400 days."},
 	{Name: "clients", Title: "Clients", Description: "The client organizations that the partner manages, each with a summary of its users, risk, training and phishing."},
 	{Name: "admins", Title: "Admins", Description: "The admins of a client's dashboard, and invites for new ones."},

@@ -227,7 +227,7 @@ type CancelSendsInput struct {
 // SendsCancelled is the response to CancelSends.
 type SendsCancelled struct {
 	CancelledCount    int               `json:"cancelled_count" doc:"Number of cancelled emails, including emails that were already cancelled."`
-	NotCancelledCount int               `json:"not_cancelled_count" since:"2.5" doc:"Number of emails that could not be cancelled. If you cancel by label, not_cancelled contains at most 500 of these emails, sorted by send_at."`
+	NotCancelledCount int               `json:"not_cancelled_count" since:"2.5" doc:"Number of emails that were not cancelled. If you cancel by label, it includes emails beyond the limit of a request, which you can cancel by repeating the request, and not_cancelled contains at most 500 emails, sorted by send_at."`
 	NotCancelled      []UncancelledSend `json:"not_cancelled" doc:"The emails that could not be cancelled, in the order of result_ids."`
 }
 

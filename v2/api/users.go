@@ -39,7 +39,7 @@ type UserDetail struct {
 	Collections []CollectionRef `json:"collections" doc:"The collections that the user is a member of."`
 	DarkWeb     *UserDarkWeb    `json:"dark_web" doc:"The user's exposures. Null if Dark Web Monitoring is not enabled for the client."`
 	// Overrides is never null.
-	Overrides []domain.Override `json:"overrides" since:"2.5" doc:"Names of the fields that directory syncs leave unchanged because a caller has set them."`
+	Overrides []domain.Override `json:"overrides" since:"2.5" doc:"Names of the fields that directory syncs leave unchanged because a caller or an import has set them."`
 }
 
 // UserScore is a user's score and grade.

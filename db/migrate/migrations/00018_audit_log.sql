@@ -7,7 +7,7 @@
 -- indexes, so that these updates do not have to maintain them.
 ALTER TABLE audit_entries ADD COLUMN entry_id uuid;
 ALTER TABLE audit_entries ALTER COLUMN entry_id SET DEFAULT uuid_v7(clock_timestamp());
-COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ties in the order by at.';
+COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ties between entries with the same at.';
 COMMENT ON COLUMN audit_entries.partner_id IS
     'The key''s partner or, for a command, the partner that it is about, directly or through a client. Zero for none.';
 

@@ -7,7 +7,7 @@
 --
 -- Labels of simulated emails, and the list of results sorted by send_at. A result without a label is in none of the
 -- indexes of labels. 1.0 does not count by label when it sends, advances or cancels an email with a label, so the counts
--- are recounted until it can no longer be running. Without a transaction, each statement may be repeated.
+-- are recounted until it can no longer be running. There is no transaction, so each statement can safely run again.
 ALTER TABLE phishing_results ADD COLUMN IF NOT EXISTS label text, ADD COLUMN IF NOT EXISTS label_key text COLLATE "C";
 COMMENT ON COLUMN phishing_results.label IS 'Label of the email, as phishing_labels spells it. Null for none.';
 COMMENT ON COLUMN phishing_results.label_key IS 'Key of the label, by which labels are compared.';

@@ -3,8 +3,8 @@
 -- locks: clients, SHARE ROW EXCLUSIVE, a moment
 -- locks: clients, SHARE UPDATE EXCLUSIVE, 4 s per million rows
 --
--- The number of a client's active users by day, for bills. A trigger on clients writes the row of a day, whatever changes
--- the number: a change of users, a recount, an import that archives the client, and version 1.0 while it runs alongside.
+-- The number of a client's active users by day, for bills. A trigger on clients writes the day's row, whatever changes
+-- the number: a change to users, a recount, an import that archives the client, or a change by version 1.0 while it runs alongside.
 --
 -- The file may be repeated: it has no transaction, because an index is built concurrently.
 
@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS active_user_days (
     PRIMARY KEY (client_id, day)
 );
 COMMENT ON TABLE active_user_days IS
-    'Number of a client''s active users by day (UTC), for bills: 0 while the client is archived. A day without a row repeats the last value of the row before it. A trigger on clients writes the rows and never changes the row of a past day.';
+    'Number of a client''s active users by day (UTC), for bills: 0 while the client is archived. A day without a row repeats the last value of the row before it. A trigger on clients writes the rows and never changes a row of a day before the change.';
 COMMENT ON COLUMN active_user_days.active_users_max IS 'Highest number of the day. On days before this table existed, it equals the last number, except on the day on which the client was archived.';
 
 -- The day is that of the change, whose time is updated_at, in UTC. Changes of a client wait for each other, and
@@ -52,7 +52,7 @@ BEGIN
 END
 $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION count_active_user_day IS 'Writes the row of active_user_days of a client whose number of active users changes.';
+COMMENT ON FUNCTION count_active_user_day IS 'Writes a row of active_user_days when the number of active users of a client changes.';
 CREATE OR REPLACE TRIGGER clients_count_active_users AFTER INSERT OR UPDATE OF users_active, archived_at ON clients
     FOR EACH ROW EXECUTE FUNCTION count_active_user_day();
 
