@@ -22,7 +22,7 @@ const (
 	// killRounds is how often the service and its database are killed (see dbtest.Times), unless the environment variable
 	// KILL_ROUNDS says another number (KILL_ROUNDS=30 go test -tags slow -run TestEventsOutliveKills -v ./cmd/partnerapi).
 	// Its name lacks the prefix of the service's own variables, which tests ignore.
-	killRounds = 10
+	killRounds = 20
 	// eventSeed is the seed of what happens by chance: which writes are made, how
 	// receivers answer, and after how many writes there is a kill.
 	eventSeed = 9
