@@ -49,6 +49,6 @@ type ListAuditLogInput struct {
 		Operation string           `query:"operation" validate:"max=500" doc:"Only entries with exactly this operation."`
 		Since     *domain.Time     `query:"since" doc:"Only entries at or after this time. The list then ends at page.as_of, so you can continue from the time of the latest entry that you have read."`
 		Until     *domain.Time     `query:"until" doc:"Only entries before this time."`
-		Sort      domain.AuditSort `query:"sort" validate:"enum" default:"-at" doc:"Order of the list: -at lists the newest entries first; at lists the oldest entries first."`
+		Sort      domain.AuditSort `query:"sort" validate:"enum" default:"-at" doc:"Order of the list: -at for the newest entries first, at for the oldest first."`
 	}
 }

@@ -124,7 +124,7 @@ type ListPhishingResultsInput struct {
 		Since        *domain.Time      `query:"since" doc:"Only emails sent at or after this time. The list is then sorted by sending time."`
 		Until        *domain.Time      `query:"until" doc:"Only emails sent before this time. The list is then sorted by sending time."`
 		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only results that changed at or after this time."`
-		Sort         domain.ResultSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list, regardless of filters: send_at, or -send_at to list the newest emails first. If omitted, the filters determine the order."`
+		Sort         domain.ResultSort `query:"sort" since:"2.5" validate:"omitempty,enum" doc:"Order of the list, regardless of filters: send_at, or -send_at for the newest first. If omitted, the filters determine the order."`
 	}
 }
 
