@@ -12,10 +12,6 @@ import (
 func TestPagesBetween(t *testing.T) {
 	t.Parallel()
 	for release := op.V2_0 + 1; release < op.Latest; release++ {
-		config, err := pagesOf(release)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(release.String(), func(t *testing.T) { crawl(t, release, config) })
+		crawlRelease(t, release)
 	}
 }

@@ -35,16 +35,23 @@ var elsewhere = []string{
 func TestPages(t *testing.T) {
 	t.Parallel()
 	for _, release := range []op.Release{op.V2_0, op.Latest} {
-		config, err := pagesOf(release)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(release.String(), func(t *testing.T) { crawl(t, release, config) })
+		config := crawlRelease(t, release)
 		if older() && release == op.Latest { // make without-v1 tries the other
 			config.References, config.Groups, config.OperateOrder = config.References[:1], guides, operate
 			t.Run(release.String()+" without the older version", func(t *testing.T) { crawl(t, release, config) })
 		}
 	}
+}
+
+// crawlRelease crawls the pages of a release, and returns their configuration.
+func crawlRelease(t *testing.T, release op.Release) site.Config {
+	t.Helper()
+	config, err := pagesOf(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run(release.String(), func(t *testing.T) { crawl(t, release, config) })
+	return config
 }
 
 func crawl(t *testing.T, release op.Release, config site.Config) {

@@ -274,6 +274,16 @@ func difference(a, b string) string {
 // resealed are the tables whose rows have sealed secrets.
 var resealed = []string{"webhooks", "directory_connections", "idempotency_records"}
 
+// nothingLeft verifies that a cell has no rows of the partner, except the numbers of its objects.
+func (w *world) nothingLeft(d *db.DB) {
+	w.t.Helper()
+	for name, text := range w.contents(d, w.Partner) {
+		if text != "" && name != "id_registry" {
+			w.t.Errorf("%s is left: %.200s", name, text)
+		}
+	}
+}
+
 // moved checks that the partner is in the new cell, whole, and at rest in the old one.
 func (w *world) moved() {
 	w.t.Helper()

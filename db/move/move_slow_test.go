@@ -90,11 +90,7 @@ func TestMove(t *testing.T) {
 	if n, err = CleanUp(t.Context(), w.To); n != 1 || err != nil {
 		t.Errorf("%d partners were deleted, %v", n, err)
 	}
-	for name, text := range w.contents(w.To, w.Partner) {
-		if text != "" && name != "id_registry" {
-			t.Errorf("%s is left: %.200s", name, text)
-		}
-	}
+	w.nothingLeft(w.To)
 	if n, err = CleanUp(t.Context(), w.From); n != 0 || err != nil {
 		t.Errorf("of those who came back %d were deleted, %v", n, err)
 	}
@@ -244,11 +240,7 @@ func TestCancelOfAMoveBack(t *testing.T) {
 	if n, err := CleanUp(t.Context(), w.From); n != 1 || err != nil {
 		t.Errorf("%d partners were deleted, %v", n, err)
 	}
-	for name, text := range w.contents(w.From, w.Partner) {
-		if text != "" && name != "id_registry" {
-			t.Errorf("%s is left: %.200s", name, text)
-		}
-	}
+	w.nothingLeft(w.From)
 	w.same("where it is", w.contents(w.To, w.Partner), w.before, resealed...)
 }
 
