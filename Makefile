@@ -157,8 +157,9 @@ remove-v1: ## delete version 1, and add the migration that removes it from datab
 	@for file in *.md docs/*.md docs/*/*.md; do awk -f tools/without_v1.awk "$$file" >main.md.new && cat main.md.new >"$$file"; done; rm main.md.new
 	@for file in $$(grep -rl --include='*.go' '// v1-line$$' .); do awk -f tools/without_v1_go.awk "$$file" >main.go.new; cat main.go.new >"$$file"; gofmt -w "$$file"; done; rm main.go.new
 
-# The packages that without-v1 tests: those that the removal changes, except db, db/move and cmd/partnerapi, whose tests start
-# processes. Of ./v2 it runs the tests of declarations and examples. make test-nightly tests all.
+# The packages that without-v1 tests: those that the removal changes, except db, which the tests of v2 use anyway, and
+# db/move and cmd/partnerapi, whose tests start processes. Of ./v2 it runs the tests of declarations and
+# examples. make test-nightly tests all.
 WITHOUT_V1 ?= ./v2/api ./v2/op/... ./docs ./cmd/internal/operator
 
 without-v1: postgres ## verify that v2, without version 1, serves a used database and passes its tests

@@ -93,8 +93,8 @@ func labelDifferences(results []ResultChange) []labelRow {
 	return all
 }
 
-// dateLabels determines the dates of the locked labels that are stale. It is a separate statement because its snapshot then has
-// the results of transactions that ended while CountLabels waited for the locks.
+// dateLabels determines the dates of the locked labels that are stale. It is a separate statement because its snapshot
+// then has the results of transactions that ended while CountLabels waited for the locks.
 func (c *Change) dateLabels(ctx context.Context, differences []labelRow) error {
 	var clients [][16]byte
 	var keys []string

@@ -11,8 +11,8 @@ COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ti
 COMMENT ON COLUMN audit_entries.partner_id IS
     'The key''s partner or, for a command, the partner that it is about, directly or through a client. Zero for none.';
 
--- Entries of some requests name a user without the client, and entries of some commands name a client without its partner. The
--- trigger adds what is missing, whichever release inserts the entry.
+-- Entries of some requests name a user without the client, and entries of some commands name a client without its
+-- partner. The trigger adds what is missing, whichever release inserts the entry.
 -- +goose StatementBegin
 CREATE FUNCTION audit_partner() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

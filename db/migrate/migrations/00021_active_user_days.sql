@@ -4,7 +4,8 @@
 -- locks: clients, SHARE UPDATE EXCLUSIVE, 4 s per million rows
 --
 -- The number of a client's active users by day, for bills. A trigger on clients writes the day's row, whatever changes
--- the number: a change to users, a recount, an import that archives the client, or a change by version 1.0 while it runs alongside.
+-- the number: a change to users, a recount, an import that archives the client, or a change by version 1.0 while it
+-- runs alongside.
 --
 -- The file may be repeated: it has no transaction, because an index is built concurrently.
 
