@@ -4,6 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -188,6 +189,30 @@ async function checkSteady(page, path) {
     requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
   }));
   check(`${path}: nothing moves`, shifts < 0.001, shifts);
+}
+
+// checkPieces holds pages to moving nothing while they arrive, as slow connections bring them: in pieces, which begin
+// anywhere. Each of these pages moved when its layout was that of its beginning.
+async function checkPieces() {
+  const slow = createServer(async (request, response) => {
+    const answer = await fetch(new URL(request.url, base));
+    const body = Buffer.from(await answer.arrayBuffer());
+    const type = answer.headers.get("content-type");
+    response.writeHead(answer.status, { "content-type": type });
+    for (let from = 0; type.startsWith("text/html") && from < body.length; from += 700) {
+      response.write(body.subarray(from, from + 700));
+      await new Promise((resolve) => setTimeout(resolve, 20)); // time to show what is there, which no result depends on
+    }
+    response.end(type.startsWith("text/html") ? "" : body);
+  });
+  await new Promise((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  const page = await browser.newPage();
+  for (const path of ["/", "/docs/guide/connect-tools", "/docs/operate/metrics"]) {
+    await page.goto(new URL(path, `http://127.0.0.1:${slow.address().port}`).href);
+    await checkSteady(page, `${path}, in pieces`);
+  }
+  await page.close();
+  slow.close();
 }
 
 // checkWidths holds the samples to their column, on the screen and on paper, and the page to a phone.
@@ -529,6 +554,7 @@ async function checkScripts(page) {
   await checkSearchKeys(page);
   await checkOldLinks(page);
   await checkKey(page);
+  await checkPieces();
 }
 
 let operations = 0;
