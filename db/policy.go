@@ -198,7 +198,7 @@ func (p *Policy) Remind(ctx context.Context, c *Change) (int, error) {
 	if remindedToday {
 		return 0, &domain.Error{
 			Code: domain.RateLimited, Object: p.ID.Noun(), RetryAfter: domain.UntilTomorrow(c.At),
-			Message: "the reminders of this policy were already sent today; the next can be sent tomorrow (UTC)",
+			Message: "the reminders for this policy were already sent today; the next can be sent tomorrow (UTC)",
 		}
 	}
 	mails, err := pg.All[domain.MessageID](ctx, c, "request reminders", pg.SQL(`

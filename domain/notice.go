@@ -88,7 +88,7 @@ func (f *WebhookFailure) Mail() (MessageType, Notice) {
 		}
 		return WebhookFailingMail, n
 	}
-	reason := fmt.Sprintf("Deliveries have failed since %s, and none has succeeded.", since)
+	reason := fmt.Sprintf("All deliveries have failed since %s.", since)
 	if f.Gone {
 		reason = "Its endpoint returned 410 Gone."
 	}
@@ -96,7 +96,7 @@ func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	n.Paragraphs = []string{
 		fmt.Sprintf("The %s is disabled and no longer receives events. %s", target, reason),
 		attempts + " GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
-		fmt.Sprintf(`To enable it again, send PATCH /v2/webhooks/%s with {"status": "active"}. It then receives the events from that moment on.`, f.ID),
+		fmt.Sprintf(`To reactivate the webhook, send PATCH /v2/webhooks/%s with {"status": "active"}. It then receives events from that moment on.`, f.ID),
 	}
 	return WebhookDisabledMail, n
 }
@@ -122,8 +122,8 @@ func (e *WebhookKeyEnd) Mail() Notice {
 		Paragraphs: []string{
 			fmt.Sprintf("The webhook %s (%s) is disabled and no longer receives events. Its API key %s %s on %s.", e.ID, origin(e.URL),
 				e.Prefix, ended, e.At.UTC().Format("2 January 2006, 15:04 UTC")),
-			fmt.Sprintf(`To enable it again, send PATCH /v2/webhooks/%s with {"status": "active"} and another API key that has access to at least the same clients. `+
-				"The webhook then continues with that key and the same clients, and receives events from that moment on.", e.ID),
+			fmt.Sprintf(`To reactivate the webhook, send PATCH /v2/webhooks/%s with {"status": "active"} and another API key that has access to at least the same clients. `+
+				"The webhook then uses that key, still covers the same clients, and receives events from that moment on.", e.ID),
 			"GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
 		},
 	}

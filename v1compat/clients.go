@@ -24,7 +24,7 @@ type Admin struct {
 	Email       string                 `json:"email" doc:"The email address that the admin signs in with."`
 	Role        AdminRole              `json:"role" doc:"The admin's permissions: an Administrator can make changes, and a User can only read."`
 	FirstName   string                 `json:"first_name" doc:"The part of the name before the last space."`
-	LastName    string                 `json:"last_name" doc:"The part of the name after the last space; empty if there is none."`
+	LastName    string                 `json:"last_name" doc:"The part of the name after the last space. Empty if the name has no space."`
 	CreatedDate Time                   `json:"created_date" doc:"When the admin was created."`
 }
 

@@ -29,7 +29,7 @@ const about = `The older version of the API. Build new integrations on version 2
 	`are UUIDs.
 
 **Lists** are paginated with ` + "`limit`" + ` and ` + "`offset`" + `. A limit that is too small or too large is set to ` +
-	`the nearest allowed value. If you page from offset 0 in steps of the limit, you get every item that exists the whole time exactly once.
+	`the nearest allowed value. If you page from offset 0 in steps of the limit, you receive each item exactly once, provided that it exists the whole time.
 
 **Bodies.** Unknown fields are ignored. For optional fields, ` + "`null`" + ` and an empty string count as omitted.
 
@@ -37,7 +37,7 @@ const about = `The older version of the API. Build new integrations on version 2
 
 // aboutLink describes the header Link.
 const aboutLink = "With `rel=\"successor-version\"`, the path and query of the version 2 request that returns the same data. " +
-	"Omitted if version 2 has no such request, such as at an offset above 0, or if the served release does not include the request."
+	"Omitted if version 2 has no such request (for example, at an offset above 0) or if the served release does not include it."
 
 // failures are v1's own descriptions of error statuses.
 var failures = map[int]string{
@@ -51,8 +51,8 @@ var failures = map[int]string{
 const aboutEnd = `
 
 **Retirement.** Version 1 is being retired. After its sunset, requests may fail with 410. In every response, the ` +
-	"`Sunset`" + ` header contains this date, ` + "`Deprecation`" + ` contains the date of the announcement, and ` + "`Link`" + ` with ` +
-	"`rel=\"deprecation\"`" + ` leads to a page that says what to call instead.`
+	"`Sunset`" + ` header contains this date, and ` + "`Deprecation`" + ` contains the date of the announcement. ` + "`Link`" + ` with ` +
+	"`rel=\"deprecation\"`" + ` links to a page that says what to call instead.`
 
 // failureOf returns the example body of an error. v1 has no list of invalid fields: its message names them, so the
 // example of an invalid request has such a message.

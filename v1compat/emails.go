@@ -33,7 +33,7 @@ type SentEmail struct {
 
 // upTo1000From100 is the window of sent emails: 100 rows by default, up to 1000.
 type upTo1000From100 struct {
-	Limit integer `query:"limit" default:"100" doc:"Number of items to return, from 1 to 1000. Values outside this range are set to the nearest limit."`
+	Limit integer `query:"limit" default:"100" doc:"Number of items to return, from 1 to 1000. Values outside this range are set to the nearest allowed value."`
 	window
 }
 
@@ -54,8 +54,8 @@ func (f *Facade) addEmailRoutes() {
 	addList(f, Meta{
 		ID: "sentemails", Method: "POST", Path: "/sentemails", Status: http.StatusOK,
 		Summary: "Retrieve Sent Emails",
-		Description: "Returns the emails sent in a 30-day period to a user, or to all accessible users with an email address, newest " +
-			"first. Send `limit` and `offset` in the query string.",
+		Description: "Returns the emails sent in a 30-day period to a user, or to all accessible users who have the given email " +
+			"address, newest first. Send `limit` and `offset` in the query string.",
 		Fails:   []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:  map[string]string{"user_id": "user_infima_id"},
 		GivenUp: []string{"message_infima_id"}, Successor: api.ListEmails,

@@ -32,9 +32,9 @@ func (*exchangeIDs) Weight() int64 { return 4 }
 func (f *Facade) addExchangeRoutes() {
 	addOwn(f, Meta{
 		ID: "exchange-ids", Method: "POST", Path: "/ids/exchange", Status: http.StatusOK, Summary: "Exchange IDs",
-		Description: "Returns the IDs of each object in both versions, to help you move to version 2; duplicates are omitted. Integers are " +
-			"IDs from version 1; strings are IDs from version 2 or, as in version 1, UUIDs of users and admins and numeric IDs " +
-			"of reports.",
+		Description: "Returns each object's IDs in both versions, to help you move to version 2; duplicates are omitted. Send IDs from " +
+			"version 2 as strings. Send IDs from version 1 as integers, except for the UUIDs of users and admins, which are " +
+			"strings. The numeric IDs of reports can be integers or strings.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, exchange{f}.run)
 }

@@ -80,7 +80,7 @@ func (f *Facade) addExposureRoutes() {
 	addList(f, Meta{
 		ID: "exposures", Method: "GET", Path: "/clients/:client_id/darkweb/exposures", Status: http.StatusOK,
 		Summary: "Get Dark Web Exposures",
-		Description: "Returns every active user, even without exposures, with the number of currently resolved and unresolved exposures. " +
+		Description: "Returns all active users, including users without exposures, with the numbers of currently resolved and unresolved exposures. " +
 			"Returns 403 if Dark Web Monitoring is not enabled for the client.",
 		Fields: map[string]string{"since": "start", "until": "end"},
 	}, api.ListDarkWebUsers, fillListExposures, toExposureCount, nil)

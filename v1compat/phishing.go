@@ -108,7 +108,7 @@ type sendPhishing struct {
 func (f *Facade) addSendPhishingRoutes() {
 	addCall(f, Meta{
 		ID: "sendphishing", Method: "POST", Path: "/sendphishing", Status: http.StatusOK, Summary: "Send Phishing",
-		Description: "Schedules a simulated email to one user in any accessible client.",
+		Description: "Schedules a simulated email to one user of any client that the API key can access.",
 		Fails:       []int{http.StatusNotFound, http.StatusRequestEntityTooLarge},
 		Fields:      map[string]string{"user_ids": "user_id", "template_id": "phishing_template", "send_at": "send_time"},
 		Successor:   api.SendPhishing,

@@ -80,7 +80,7 @@ func (f *Facade) addPolicyRoutes() {
 	addList(f, Meta{
 		ID: "policy-users", Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users", Status: http.StatusOK,
 		Summary:     "Get Policy Users",
-		Description: "Returns the users in the policy's audience in order of creation, and whether each user has signed.",
+		Description: "Returns the users in the policy's audience in order of creation and indicates whether each user has signed.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListPolicyUsers, fillListPolicyUsers, toPolicyUser, nil)
 }

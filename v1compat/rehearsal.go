@@ -36,7 +36,7 @@ func (f *Facade) addRehearsalRoutes() {
 	addOwn(f, Meta{
 		ID: startRehearsalID, Method: "POST", Path: "/rehearsal", Status: http.StatusOK, Summary: "Start Rehearsal",
 		Description: "Switches off version 1 for the calling API key for 1 to 60 minutes, at most once in 24 hours; version 2 and other keys " +
-			"are not affected. Within 30 seconds, version 1 operations return 410 with the code `gone`, as they will after " +
+			"are not affected. Within 30 seconds, version 1 operations start to return 410 with the code `gone`, as they will after " +
 			"version 1 ends.",
 		Fails: []int{http.StatusRequestEntityTooLarge},
 	}, f.startRehearsal)

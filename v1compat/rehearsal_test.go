@@ -44,7 +44,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	got := s.Get("/v1/clients", s.Key) // TestPhases has all routes
 	envelope(t, "in a rehearsal", got, http.StatusGone, codeGone,
-		"version 1 is switched off for this key until 2026-06-15T13:01:00Z, as a rehearsal that DELETE /v1/rehearsal ends; call GET /v2/clients instead; see /docs/migrating/clients#get-v1clients")
+		"version 1 is switched off for this key until 2026-06-15T13:01:00Z, as a rehearsal that you can end with DELETE /v1/rehearsal; call GET /v2/clients instead; see /docs/migrating/clients#get-v1clients")
 	if retry := got.Header.Get("Retry-After"); retry != "3600" {
 		t.Errorf("Retry-After is %q", retry)
 	}

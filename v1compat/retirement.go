@@ -134,13 +134,13 @@ func goneReason(state *retire.State, refusal retire.Refusal) string {
 		return "version 1 has ended"
 	}
 	if refusal.Rehearsal {
-		return "version 1 is switched off for this key" + until + ", as a rehearsal that DELETE /v1/rehearsal ends"
+		return "version 1 is switched off for this key" + until + ", as a rehearsal that you can end with DELETE /v1/rehearsal"
 	}
 	switch refusal.Phase {
 	case retire.ReadOnly:
 		return "version 1 does not accept writes with this key" + until
 	case retire.Brownout:
-		return "version 1 is unavailable" + until + ", as an exercise for its end"
+		return "version 1 is unavailable" + until + ", in preparation for its end"
 	}
 	return "version 1 is switched off for this key" + until
 }

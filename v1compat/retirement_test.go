@@ -283,7 +283,7 @@ func TestBrownout(t *testing.T) {
 			got.Want(http.StatusOK)
 			continue
 		}
-		envelope(t, "in a window", got, http.StatusGone, codeGone, "version 1 is unavailable until 2026-06-15T12:30:00Z, as an exercise for its end; "+
+		envelope(t, "in a window", got, http.StatusGone, codeGone, "version 1 is unavailable until 2026-06-15T12:30:00Z, in preparation for its end; "+
 			"call GET /v2/clients instead; see /docs/migrating/clients#get-v1clients")
 		if retry := got.Header.Get("Retry-After"); retry != c.retry {
 			t.Errorf("after %v, Retry-After is %q, not %s", c.after, retry, c.retry)

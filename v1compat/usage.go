@@ -14,7 +14,7 @@ import (
 type Usage struct {
 	Items []UsageItem `json:"items" doc:"Calls by day and operation, newest day first, then by operation."`
 	// Parity is apart: those calls come from no program that has to move.
-	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions. The calls are sorted like items, but not included there."`
+	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions. These calls are sorted like items but not included in it."`
 }
 
 // UsageItem counts a key's calls of one operation on one day.
@@ -48,8 +48,8 @@ func (f *Facade) addUsageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
 		Description: "Returns the version 1 operations that the API key called in the last 400 days, by day (UTC), each with the version 2 " +
-			"operation that replaces it. Requests appear within 10 seconds; requests by the command partnerapi parity " +
-			"are listed separately, and requests to operations that the original version 1 did not have are not counted.",
+			"operation that replaces it. Requests appear within 10 seconds. Requests by the command partnerapi parity " +
+			"are listed separately. Requests to operations that the original version 1 did not have are not counted.",
 	}, f.readUsage)
 }
 

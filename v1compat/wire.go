@@ -161,7 +161,7 @@ func optionalOf[T ~string](value T) domain.Optional[T] {
 // Paging is the page of every list of v1.
 type Paging[Item any] struct {
 	Items  []Item `json:"items" doc:"The items of this page."`
-	Limit  int    `json:"limit" doc:"Maximum number of items returned: the requested limit, set to the nearest allowed value."`
+	Limit  int    `json:"limit" doc:"Maximum number of items on this page: the requested or default limit, or the nearest allowed value if the requested limit is out of range."`
 	Offset int    `json:"offset" doc:"Number of items skipped."`
 	Total  int    `json:"total" doc:"Total number of items in the list."`
 }
@@ -184,7 +184,7 @@ func (w window) upTo(most int, limit integer) pageRequest {
 
 // upTo50 is the window of most lists.
 type upTo50 struct {
-	Limit integer `query:"limit" default:"20" doc:"Number of items to return, from 1 to 50. Values outside this range are set to the nearest limit."`
+	Limit integer `query:"limit" default:"20" doc:"Number of items to return, from 1 to 50. Values outside this range are set to the nearest allowed value."`
 	window
 }
 
@@ -192,7 +192,7 @@ func (w upTo50) page() pageRequest { return w.upTo(50, w.Limit) }
 
 // upTo1000 is the window of longer lists.
 type upTo1000 struct {
-	Limit integer `query:"limit" default:"200" doc:"Number of items to return, from 1 to 1000. Values outside this range are set to the nearest limit."`
+	Limit integer `query:"limit" default:"200" doc:"Number of items to return, from 1 to 1000. Values outside this range are set to the nearest allowed value."`
 	window
 }
 

@@ -142,9 +142,9 @@ func (a *API) checkWebhookUpdate(ctx context.Context, h *outbox.Webhook, in *api
 			return err
 		}
 		if tooMany && !clients.Given {
-			return domain.ErrConflict(h.ID.Noun(), "the webhook cannot keep the clients of its former key, because a list has from 1 to 500; "+
-				"name the clients that it continues with in client_ids",
-				domain.FieldError{Field: "client_ids", Message: "must name the clients that the webhook continues with"})
+			return domain.ErrConflict(h.ID.Noun(), "the webhook cannot keep the clients of its former key, because client_ids must contain 1 to 500 "+
+				"clients; send the request again with 1 to 500 clients in client_ids",
+				domain.FieldError{Field: "client_ids", Message: "must contain 1 to 500 clients"})
 		}
 	}
 	if clients.Given {

@@ -115,8 +115,8 @@ func ErrKeyEnded(id domain.WebhookID, end domain.DisabledReason) error {
 	if end == domain.DisabledKeyExpired {
 		how = "has expired"
 	}
-	return domain.ErrConflict(id.Noun(), "the API key of this webhook "+how+`; PATCH the webhook with {"status": "active"} and a valid `+
-		"key that has at least the same access, with which it then continues")
+	return domain.ErrConflict(id.Noun(), "the API key of this webhook "+how+`; to use another key, PATCH the webhook with {"status": "active"} `+
+		"and a valid key that has at least the same access")
 }
 
 // TakeOver sets the subscription's Key to the caller's, which has at least its access, and Clients so that it keeps the

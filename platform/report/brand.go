@@ -64,7 +64,7 @@ func (m *Renderer) WriteSample(ctx context.Context, w io.Writer, client string, 
 		Type: domain.ExecutiveSummary, Title: types[domain.ExecutiveSummary].title, Client: client, Brand: brand.Brand, Partner: brand.PartnerName,
 		MadeAt: now,
 		Sections: []Section{{Heading: "Preview", Blocks: []Block{
-			Text("This page shows the brand in reports. Its values are invented."),
+			Text("This page shows how the brand looks in reports. The values are invented."),
 			Figures{
 				{Label: "Average risk score", Value: 742, Note: "grade B", Tone: Good},
 				{Label: "On track", Value: Percent(91.7), Note: "220 of 240 employees", Tone: Warning},

@@ -10,7 +10,7 @@ import (
 )
 
 // breachSource credits the source of the data on breaches, as its license requires.
-const breachSource = "Data on breaches comes from Have I Been Pwned (https://haveibeenpwned.com), under the license " +
+const breachSource = "Breach data comes from Have I Been Pwned (https://haveibeenpwned.com), licensed under " +
 	"CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)."
 
 // tallyColumns are the columns of the counts of exposures.
@@ -34,7 +34,7 @@ func darkWeb(r *reading) []Section {
 	byMonth := fillMonths(months, read(r, reports.ExposureMonths.All),
 		func(m *domain.ExposureMonth) *domain.Date { return &m.Month })
 	within, earlier := exposureTotal(byMonth), exposureTotal(before(r, reports.ExposureMonths.All))
-	const none = "No exposure of an active employee is known."
+	const none = "No active employee has a known exposure."
 	return []Section{
 		section("Summary", noUsersNote(t.ActiveUsers), sentences(ifAny(sum.Unresolved, "%s %s %s, %d of them critical.",
 			quantity(sum.Affected, "employee"), choose(sum.Affected, "has", "have"),

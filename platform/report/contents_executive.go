@@ -166,7 +166,7 @@ func (n *numbers) nextSteps() Block {
 		resolveCritical(n.darkWeb.By.Critical),
 		trainHighRisk(n.tenant.Summary.HighRiskUsers),
 		remindOverdue(n.tenant.Summary.OverdueUsers),
-		ifAny(clicks, "Follow up on %s in simulated emails until the click rate is at most 5%%.", quantity(clicks, "click")),
+		ifAny(clicks, "Follow up on %s in simulated emails to bring the click rate down to 5%% or less.", quantity(clicks, "click")),
 		ifAny(simulations, "Send a phishing simulation to %s: none was sent in this period.",
 			quantity(simulations, "employee")),
 		collectSignatures(n.asked-n.signed),

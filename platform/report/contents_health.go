@@ -49,8 +49,8 @@ func healthText(own *ownHealth, others *reports.PeerHealth) Block {
 	return sentences(
 		ifAny(compared, "%s than the average of other clients in %d of %d areas. %s in %d.", textOf(betterWord),
 			counts[betterWord], compared, textOf(worseWord), counts[worseWord]),
-		fmt.Sprintf("The average covers the %s of your provider with active employees, each with the same weight. "+
-			"A client without simulated emails counts with rates of 0%%.", quantity(others.Clients, "other client")))
+		fmt.Sprintf("The average covers your provider’s %s with active employees, all weighted equally. "+
+			"For a client without simulated emails, the click and report rates count as 0%%.", quantity(others.Clients, "other client")))
 }
 
 // percentage returns part as a percentage of whole, or nil if whole is 0.

@@ -60,7 +60,7 @@ func employeeHistory(r *reading) []Section {
 	return append(attention,
 		sectionAfter(employees, "Activity", noUsersNote(t.ActiveUsers), figures),
 		section("All employees", Table{
-			Title: "History", GroupBy: len(personColumns), Empty: "No event of an active employee is known in this period.",
+			Title: "History", GroupBy: len(personColumns), Empty: "No active employee has a known event in this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Time (UTC)", Kind: TimeColumn, Width: 2},
 				{Title: "Event", Width: 3}, {Title: "Subject", Width: 4}}),
 			Rows: statementRows(r, reports.History, func(e *domain.HistoryEvent) []any {

@@ -27,7 +27,7 @@ func monthlyText(t *db.Tenant, p domain.ReportPeriod, current, earlier *numbers)
 	if text := verdicts(countPairs(t, current, earlier), ratePairs(current, earlier)); text != "" {
 		return Text(text)
 	}
-	return Text(fmt.Sprintf("Nothing got better or worse since %s.", periodText(p.Previous())))
+	return Text(fmt.Sprintf("Nothing got better or worse compared with %s.", periodText(p.Previous())))
 }
 
 // lastScore returns the last average score of the period; nil if it has none.

@@ -9,8 +9,8 @@ import (
 
 const (
 	howClicksCount = "An email counts as clicked if its link was followed, its attachment opened or its form submitted. " +
-		"Actions of email scanners are not counted. An email counts in the month in which it was sent."
-	noMails = "No simulated email was sent in this period."
+		"Actions by email scanners are not counted. An email counts in the month in which it was sent."
+	noMails = "No simulated emails were sent in this period."
 )
 
 // phishingOverview returns the contents of a phishing overview: by month, by template category, and repeat clickers.
@@ -55,7 +55,7 @@ func phishingOverview(r *reading) []Section {
 				}),
 			}),
 		section("Repeat clickers", Table{
-			Title: "Repeat clickers", Empty: "No employee clicked in two or more simulated emails of this period.",
+			Title: "Repeat clickers", Empty: "No employee clicked in two or more simulated emails from this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Status"}}, numberColumns("Sent", "Clicked"),
 				[]Column{{Title: "Last click", Kind: TimeColumn, Width: 2}}),
 			Rows: statementRows(r, reports.RepeatClickers, func(u *domain.RepeatClicker) []any {

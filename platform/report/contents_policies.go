@@ -69,7 +69,7 @@ func policyAcknowledgment(r *reading) []Section {
 		section("Summary", noUsersNote(r.tenant.ActiveUsers), signOffBlocks(policiesOf(r))),
 		section("All employees and policies", Table{
 			Title: "Policy acknowledgment", GroupBy: len(personColumns),
-			Empty: "No policy requires a signature of an active employee.",
+			Empty: "No policy requires an active employee’s signature.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Policy", Width: 3}, {Title: "Version", Kind: NumberColumn},
 				{Title: "Signed", Kind: YesNoColumn}, {Title: "Signed on", Kind: DateColumn, Width: 2},
 				{Title: "Valid until", Kind: DateColumn, Width: 2}}),

@@ -10,7 +10,7 @@ import (
 )
 
 // noCourses is shown instead of courses if there are none.
-const noCourses = "No course is assigned to an active employee."
+const noCourses = "No active employee has an assigned course."
 
 // trainingOverview returns the contents of a training overview: by course, and by month of the period.
 func trainingOverview(r *reading) []Section {

@@ -50,9 +50,9 @@ func (d *Downloads) Mount(engine *gin.Engine) {
 
 // refusals are the response texts of errors, by status.
 var refusals = map[int]string{
-	http.StatusForbidden:          "This link is invalid or has expired: request a new one.",
-	http.StatusNotFound:           "This report is gone.",
-	http.StatusServiceUnavailable: "This report cannot be read now: try again in a minute.",
+	http.StatusForbidden:          "This link is invalid or has expired. Request a new one.",
+	http.StatusNotFound:           "This report no longer exists.",
+	http.StatusServiceUnavailable: "This report is temporarily unavailable. Try again in a minute.",
 }
 
 // serve writes the file, or the requested range of it. It returns 403 for a link that was altered or has expired, 404

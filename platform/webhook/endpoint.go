@@ -138,8 +138,8 @@ func (e *Endpoints) Check(ctx context.Context, address string) error {
 
 // errHost is the error for a host that does not resolve and also for a host with a private address, so that a caller
 // cannot learn which names of the internal network exist.
-var errHost = domain.ErrInvalid("url", "has a host that does not resolve only to public IP addresses; check "+
-	"its spelling; events are not delivered to private, local and other special addresses")
+var errHost = domain.ErrInvalid("url", "must have a host that resolves only to public IP addresses, not to "+
+	"private, local or other special addresses; check the spelling of the host")
 
 // isSpecial reports whether an address is private, local or otherwise special (package egress).
 func isSpecial(address netip.Addr) bool { return egress.Check(address) != nil }

@@ -69,7 +69,7 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 		return n
 	}
 	n.Paragraphs = append(n.Paragraphs, "Your API keys have called version 1 in the last 30 days. Please move the programs that use them to version 2 "+deadline+".")
-	n.PointsHeading = "These keys called version 1, with what to call instead:"
+	n.PointsHeading = "Here is what each key called in version 1 and what to call instead:"
 	for _, k := range keys[:min(len(keys), maxMailKeys)] {
 		n.Points = append(n.Points, keyPoints(k, guides)...)
 		n.Tables = append(n.Tables, keyTable(k, guides))
@@ -77,7 +77,7 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	if more := len(keys) - maxMailKeys; more > 0 {
 		n.After = append(n.After, fmt.Sprintf("%d more keys have called version 1.", more))
 	}
-	n.After = append(n.After, "To list all calls of a key by day, call GET /v1/usage with it. For the replacement of each operation, see "+domain.PublicURL+"/docs/migrating")
+	n.After = append(n.After, "To list all calls of a key by day, call GET /v1/usage with that key. For the replacement of each operation, see "+domain.PublicURL+"/docs/migrating")
 	return n
 }
 

@@ -109,7 +109,7 @@ func (e *Edge) Count(ctx context.Context) error {
 func (e *Edge) CountMessage(ctx context.Context) error {
 	state := e.budgets.charge(ctx, "messages/"+domain.CallerFrom(ctx).Name(), e.Limits.PerKey)
 	if state.exceeded() {
-		return state.refusal("that run no operation, with this key")
+		return state.refusal("that run no operation with this key")
 	}
 	return nil
 }

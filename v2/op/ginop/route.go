@@ -62,7 +62,7 @@ func (s *Surface) refuseMethods(set *op.Set, release op.Release) {
 	for path, allowed := range served {
 		slices.Sort(allowed)
 		refusal := &domain.Error{
-			Code: domain.MethodNotAllowed, Message: "no release has this method on this path; the path supports " + strings.Join(allowed, ", "),
+			Code: domain.MethodNotAllowed, Message: "no release supports this method on this path; the path supports " + strings.Join(allowed, ", "),
 		}
 		for _, method := range methods {
 			if !slices.Contains(declared[path], method) {
@@ -231,7 +231,7 @@ func (e *Edge) rejectOverBudget(c *gin.Context, o op.Operation, in any) error {
 		return nil
 	}
 	setBudgetHeaders(c, state, e.Clock.Now())
-	return state.refusal("of this operation for this client")
+	return state.refusal("to this operation for this client")
 }
 
 // charge counts the call against the budget of the output's client, to which the key has access; RateLimited if it was
@@ -248,7 +248,7 @@ func (e *Edge) charge(c *gin.Context, o op.Operation, out any) error {
 	state := e.budgets.charge(ctx, budgetName(ctx, o, ofClient.BudgetClient()), e.clientLimit(o))
 	setBudgetHeaders(c, state, e.Clock.Now())
 	if state.exceeded() {
-		return state.refusal("of this operation for this client")
+		return state.refusal("to this operation for this client")
 	}
 	return nil
 }

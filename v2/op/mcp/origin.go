@@ -90,7 +90,7 @@ func (s *Server) CheckOrigin(w http.ResponseWriter, r *http.Request) (answered b
 	for _, origin := range given {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host == "" || !s.origins[originOf(u)] {
-			return false, domain.ErrForbidden("web pages of this origin may not use this server; the operator can allow it (--mcp-origins)")
+			return false, domain.ErrForbidden("web pages of this origin may not use this server; the operator can allow the origin with --mcp-origins")
 		}
 	}
 	if len(given) == 0 {

@@ -181,7 +181,7 @@ const ExampleRequestID = "req_01jxt3e8f0c7kq5v9m2hz4p6wn"
 var failures = []Failure{
 	{http.StatusBadRequest, domain.InvalidRequest, "`invalid_request`: a parameter or the body is invalid. `fields` names each invalid part.",
 		"the request is invalid", []domain.FieldError{{Field: "limit", Message: "must be between 1 and 500"}}},
-	{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the API key is missing, unknown, expired or revoked.",
+	{http.StatusUnauthorized, domain.Unauthorized, "`unauthorized`: the API key is missing, unknown, expired, revoked or not allowed from this IP address.",
 		"the API key is unknown, expired or revoked", nil},
 	{http.StatusForbidden, domain.Forbidden, "`forbidden`: the key lacks the scope or the access that the operation requires, " +
 		"or the feature is not enabled for the client.", "this key lacks the scope write", nil},
