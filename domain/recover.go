@@ -9,7 +9,7 @@ import (
 )
 
 // ErrPanicked reports that background work panicked. Its text may be shown to callers. The log has the panic.
-var ErrPanicked = errors.New("something went wrong on our side; it is in the service's log")
+var ErrPanicked = errors.New("something went wrong on our side; the service's log has the details")
 
 // Recover runs one unit of background work (an email, a delivery, a sync run) and returns its error. If work panics,
 // Recover logs the panic with its stack and the name of the work, action, and returns ErrPanicked. So a panic is a

@@ -88,7 +88,7 @@ func greet(ctx context.Context, to io.Writer, log *slog.Logger, s *service, addr
 			g.commands = append(g.commands, more...)
 		}
 		if s.config.Release >= mcp.Since {
-			g.commands = append(g.commands, fmt.Sprintf("PARTNERAPI_KEY=%s %s mcp --url %s   # connects an agent", demo.ReadOnly, programPath, address))
+			g.commands = append(g.commands, fmt.Sprintf("PARTNERAPI_KEY=%s %s mcp --url %s   # connects an AI assistant", demo.ReadOnly, programPath, address))
 		}
 	}
 	if s.config.LogFormat == "json" {

@@ -26,7 +26,7 @@ var processGroups = []struct {
 	{kong.Group{Key: "emails", Title: "Emails:"}, []string{"smtp-", "mail-", "workers", "scanner-", "learner-"}},
 	{kong.Group{Key: "secrets", Title: "Secrets and reports:"}, []string{"encryption-", "report-"}},
 	{kong.Group{Key: "outside", Title: "Webhooks and directories:"}, []string{"webhook-", "microsoft-", "google-"}},
-	{kong.Group{Key: "callers", Title: "Callers and agents:"}, []string{"trusted-", "support-", "mcp-"}},
+	{kong.Group{Key: "callers", Title: "Callers and AI assistants:"}, []string{"trusted-", "support-", "mcp-"}},
 	{kong.Group{Key: "several", Title: "Multiple processes and cells:"}, []string{"no-work", "no-migrate", "redis-", "connections", "drain", "cell"}},
 	{kong.Group{Key: "watching", Title: "Logs, metrics and the clock:"}, []string{"log-", "metrics-", "accept-clock"}},
 }

@@ -175,11 +175,11 @@ type commands struct {
 	Import    operator.Import    `cmd:"" help:"Import a platform's objects from a file with one JSON object per line." example:"import --dry-run platform.ndjson\nimport --errors refused.ndjson platform.ndjson"`
 	Ingest    operator.Ingest    `cmd:"" help:"Apply signals about activity on the platform, from a file with one JSON object per line." example:"ingest signals.ndjson"`
 	Reports   operator.Reports   `cmd:"" help:"Create reports."`
-	Templates operator.Templates `cmd:"" help:"Import phishing templates, and choose which ones a client receives."`
+	Templates operator.Templates `cmd:"" help:"Import phishing templates and choose template categories for clients."`
 	Directory operator.Directory `cmd:"" help:"Connect clients to their directories and sync their users."`
 	Webhooks  operator.Webhooks  `cmd:"" help:"List webhooks and their deliveries, pause and resume webhooks, and follow events without a webhook."`
 	OpenAPI   openapiCmd         `cmd:"" name:"openapi" help:"Print an OpenAPI document." example:"openapi v2 --release latest"`
-	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an MCP agent to a service over standard input and output." example:"mcp --url https://api.example.com --read-only"`
+	MCP       remote.MCP         `cmd:"" name:"mcp" help:"Connect an AI assistant to a service's MCP server over standard input and output." example:"mcp --url https://api.example.com --read-only"`
 	Version   versionCmd         `cmd:"" help:"Print the version." example:"version"`
 
 	Completion completionCmd `cmd:"" help:"Print a shell script that completes commands and flags." example:"completion bash"`

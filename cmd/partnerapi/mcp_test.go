@@ -189,7 +189,7 @@ func TestBridge(t *testing.T) {
 	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=wrong"}, r.address, "rejects the key")
 	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=pk_demo_all", "--client=cli_none"}, "client_id must be the ID of one client")
 	refused(t, 1, []string{"mcp", "--url=" + r.address, "--key=pk_demo_all", "--tools=clients_list,nope"}, "there is no tool nope")
-	refused(t, 1, []string{"mcp", "--url=" + former.address, "--key=pk_demo_all"}, "needs release "+mcp.Since.String())
+	refused(t, 1, []string{"mcp", "--url=" + former.address, "--key=pk_demo_all"}, "requires release "+mcp.Since.String()+" or later")
 	refused(t, 1, []string{"mcp", "--url=http://127.0.0.1:1", "--key=x"}, "cannot reach http://127.0.0.1:1")
 	refused(t, 2, []string{"mcp", "--url=partner.example", "--key=x"}, "--url")
 	refused(t, 2, []string{"mcp", "--url=https://partner.example"}, "PARTNERAPI_KEY")

@@ -223,7 +223,7 @@ func (c *twoCells) catalogues() {
 	t.Helper()
 	dry := append(c.args("move"), "--dry-run")
 	template := c.text(0, "SELECT id::text FROM phishing_templates WHERE name = 'Parcel'")
-	refused(t, 1, dry, "lacks objects that the partner uses (1, each a", template, "each a breach): ")
+	refused(t, 1, dry, "lacks objects that the partner uses (1 of the kind", template, "of the kind breach): ")
 	must(t, "catalogue", "import", c.flags[1], secretFile(t, []byte(must(t, "catalogue", "export", c.flags[0]))))
 	if said := must(t, dry...); !strings.Contains(said, "nothing prevents the move") {
 		t.Errorf("the dry run says %s", said)

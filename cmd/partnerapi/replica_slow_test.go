@@ -172,7 +172,7 @@ func TestReplica(t *testing.T) {
 	}
 
 	f.standby.exec("SELECT pg_wal_replay_pause()")
-	f.leftAlone("the standby has not replayed in time")
+	f.leftAlone("the standby did not replay the primary's writes in time")
 	f.standby.exec("SELECT pg_wal_replay_resume()")
 	f.await("the standby is used again", used)
 
@@ -183,7 +183,7 @@ func TestReplica(t *testing.T) {
 	f.reads(reportRead, f.report)
 
 	f.standby.types(`pg_ctl promote --pgdata="$STANDBY_DATA"`, "STANDBY_DATA="+f.standby.data())
-	f.leftAlone("the server is no standby")
+	f.leftAlone("the server is not a standby")
 	f.service.finish()
 	if logs := f.service.logs.String(); strings.Contains(logs, "level=ERROR") || strings.Count(logs, "the standby is in use") != 3 ||
 		strings.Count(logs, "the standby is skipped") != 3 {

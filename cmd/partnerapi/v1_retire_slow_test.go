@@ -66,7 +66,7 @@ func TestRetirementIsFollowed(t *testing.T) {
 	if tried.code != 1 {
 		t.Fatal(tried)
 	}
-	says(t, tried.out, "ok    the sunset was on 2021-01-31\n", "fail  2 keys called version 1 in the last 30 days; --force ends it anyway\n",
+	says(t, tried.out, "ok    the sunset was on 2021-01-31\n", "fail  2 keys called version 1 in the last 30 days; --force ends version 1 anyway\n",
 		"      → partnerapi v1 remind --partner 'Acme'\n", "warn  2 partners were never notified of the end\n",
 		"→ partnerapi admins add EMAIL --name NAME --partner 'Acme'\n")
 	says(t, must(t, "v1", "end", flag, "--force", "--dry-run"), "warn  2 keys called version 1", "Version 1 can end. Run partnerapi v1 end --force\n")

@@ -139,7 +139,7 @@ type workCmd struct {
 // no pages itself, so links in email must lead to another process.
 func (c workCmd) Validate() error {
 	if c.SMTPURL != "" && c.PublicURL == "" {
-		return errors.New("--smtp-url requires --public-url; links in emails begin with it, and links to " + cli.DefaultListen +
+		return errors.New("--smtp-url requires --public-url; links in emails begin with the public URL, and links to " + cli.DefaultListen +
 			" work only on this machine")
 	}
 	return c.Check()

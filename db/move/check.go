@@ -48,7 +48,7 @@ func (m *Move) checkCatalogues(source, target side, o ownedIDs) error {
 			return err
 		}
 		if len(missing) > 0 {
-			faults = append(faults, fmt.Errorf("the new cell's catalog lacks objects that the partner uses (%d, each a %s): %s; import them there first",
+			faults = append(faults, fmt.Errorf("the new cell's catalog lacks objects that the partner uses (%d of the kind %s): %s; import them there first",
 				len(missing), c.noun, strings.Join(missing[:min(len(missing), maxListed)], ", ")))
 		}
 	}

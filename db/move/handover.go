@@ -13,7 +13,7 @@ import (
 )
 
 // errFreezeEnded reports that a freeze reached its time limit before all rows were copied.
-var errFreezeEnded = errors.New("copying the remaining changes took longer than writes may be rejected")
+var errFreezeEnded = errors.New("copying the remaining changes took longer than the limit for rejecting writes")
 
 // handOver freezes the partner's writes, copies and checks the last differences, and makes the new cell serve the
 // partner, all within db.FreezeFor. The error is errFreezeEnded if the time was too short. After an error the writes
@@ -33,7 +33,7 @@ func (m *Move) handOver(ctx context.Context, c cellPair) error {
 		return errors.Join(errFreezeEnded, err)
 	}
 	if err == nil {
-		m.Logf("the new cell serves the partner; its writes were rejected for %s", time.Since(began).Round(10*time.Millisecond))
+		m.Logf("the new cell serves the partner; the partner's writes were rejected for %s", time.Since(began).Round(10*time.Millisecond))
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 			break
 		}
 		if pass == lastPasses {
-			return errors.New("the copies do not become equal: the new cell's own work changes them, or another partner's row has the same unique key")
+			return errors.New("the copies remain different: the new cell's own work changes them, or another partner's row has the same unique key")
 		}
 	}
 	if err := m.waitForClock(ctx, source); err != nil {

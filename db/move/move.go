@@ -268,8 +268,8 @@ func (m *Move) copyPasses(ctx context.Context) error {
 			return nil
 		}
 		if pass == maxPasses {
-			return fmt.Errorf("after %d passes, a pass of %d rows still takes %s, but writes may be rejected for at most %s; "+
-				"the partner makes too many writes to be moved now or has too many rows; run the command again later", pass, total, took, db.FreezeFor)
+			return fmt.Errorf("after %d passes, a pass of %d rows still takes %s, but writes may be rejected for at most %s. "+
+				"The partner has too many rows or currently makes too many writes; run the command again later", pass, total, took, db.FreezeFor)
 		}
 	}
 }

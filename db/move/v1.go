@@ -85,7 +85,7 @@ func (m *Move) noteRetirement(source, target side) (string, error) {
 	if err != nil || b.announced() {
 		return "", err
 	}
-	return fmt.Sprintf("the new cell has announced no end of version 1, so it adopts this cell's (%s) for all of its partners", a.announcement()), nil
+	return fmt.Sprintf("the new cell has announced no end of version 1, so it adopts this cell's announcement (%s) for all of its partners", a.announcement()), nil
 }
 
 // carryAnnouncement announces the end of version 1 in the new cell, if only the old cell has announced it. It first
@@ -138,7 +138,7 @@ func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 		return err
 	}
 	if taken > 0 {
-		return fmt.Errorf("%d of the partner's numeric IDs in version 1 belong to other objects in the new cell, to which imports assigned them", taken)
+		return fmt.Errorf("in the new cell, imports assigned %d of the partner's numeric IDs in version 1 to other objects", taken)
 	}
 
 	values, err = list("t.kind = 'template' AND t.retired_at IS NULL AND t.id IN (SELECT template_id FROM phishing_results AS t WHERE " + o.condition(tableByName("phishing_results")) + ")")
@@ -148,7 +148,7 @@ func (m *Move) checkNumbers(source, target side, o ownedIDs) error {
 	other, err := pg.One[int](target.ctx, m.To, "compare the numbers of templates", pg.SQL(
 		"SELECT count(*)"+join+"r.kind = w.kind AND r.id = w.id AND r.retired_at IS NULL AND r.number <> w.number", values))
 	if err == nil && other > 0 {
-		err = fmt.Errorf("%d templates that the partner uses have other numeric IDs in version 1 of the new cell; copy this cell's numeric IDs "+
+		err = fmt.Errorf("%d templates that the partner uses have different numeric IDs in version 1 of the new cell; copy this cell's numeric IDs "+
 			"with partnerapi idmap export and idmap import", other)
 	}
 	return err

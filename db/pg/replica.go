@@ -166,17 +166,17 @@ type serverState struct {
 }
 
 // errBehind reports that a standby has not replayed up to a position.
-var errBehind = errors.New("the standby has not replayed in time what the primary had written")
+var errBehind = errors.New("the standby did not replay the primary's writes in time")
 
 // fault returns the reason why a server in this state cannot be read instead of the primary, or nil.
 func (s serverState) fault(at position) error {
 	switch {
 	case !s.recovers:
-		return errors.New("the server is no standby")
+		return errors.New("the server is not a standby")
 	case s.system != at.system || s.database != at.database:
 		return errors.New("the server is a standby of another database")
 	case s.timeline != at.timeline:
-		return fmt.Errorf("the standby is of timeline %d, and the primary of %d", s.timeline, at.timeline)
+		return fmt.Errorf("the standby is on timeline %d, but the primary is on %d", s.timeline, at.timeline)
 	case !s.replayed:
 		return errBehind
 	}

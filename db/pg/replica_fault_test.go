@@ -13,10 +13,10 @@ func TestStandingFault(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*serverState){
-		"the server is no standby":                                          func(s *serverState) { s.recovers = false },
-		"the server is a standby of another database":                       func(s *serverState) { s.system = 8 },
-		"the standby is of timeline 2, and the primary of 3":                func(s *serverState) { s.timeline = 2 },
-		"the standby has not replayed in time what the primary had written": func(s *serverState) { s.replayed = false },
+		"the server is not a standby":                             func(s *serverState) { s.recovers = false },
+		"the server is a standby of another database":             func(s *serverState) { s.system = 8 },
+		"the standby is on timeline 2, but the primary is on 3":   func(s *serverState) { s.timeline = 2 },
+		"the standby did not replay the primary's writes in time": func(s *serverState) { s.replayed = false },
 	} {
 		s := fit
 		change(&s)

@@ -63,7 +63,7 @@ func TestReplicaIsPrimary(t *testing.T) {
 		}
 		clock.Advance(time.Minute)
 	}
-	const fault = "the server is no standby"
+	const fault = "the server is not a standby"
 	if state, _ := d.Replica(); state.Used || state.Fault == nil || state.Fault.Error() != fault || !state.AsOf.IsZero() {
 		t.Errorf("%+v", state)
 	}

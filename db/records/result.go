@@ -188,7 +188,7 @@ func setResultTimes(in *domain.ResultRecord, r *importedResult, now time.Time) e
 	case r.FailedAt != nil:
 		r.SendAt = *r.FailedAt
 	default:
-		return errors.New("send_at is required, or sent_at or failed_at")
+		return errors.New("send_at is required unless sent_at or failed_at is set")
 	}
 	if !in.CreatedAt.Given {
 		r.CreatedAt = r.SendAt
@@ -223,11 +223,11 @@ func statusOf(r *domain.Result) domain.ResultStatus {
 func checkResult(r *domain.Result, at time.Time) error {
 	switch {
 	case (r.FailedAt != nil) != (r.Failure != ""):
-		return errors.New("failed_at and failure: a failed email has both")
+		return errors.New("failed_at and failure: a failed email needs both")
 	case r.FailedAt != nil && r.SentAt != nil:
 		return errors.New("failed_at: the email was sent")
 	case r.ReportedAt != nil && !r.Reported:
-		return errors.New("reported is false, and reported_at is given")
+		return errors.New("reported is false, but reported_at is set")
 	case r.SentAt == nil && r.Reported:
 		return errors.New("reported: the email was not sent")
 	case r.SentAt == nil && r.Automated:
@@ -254,7 +254,7 @@ func checkResult(r *domain.Result, at time.Time) error {
 		}
 	}
 	if r.Status == domain.ResultScheduled && at.Sub(r.SendAt) > lateSend {
-		return errors.New("send_at was more than 7 days ago: such an email needs sent_at, or failed_at and failure")
+		return errors.New("send_at was more than 7 days ago; set sent_at, or failed_at and failure")
 	}
 	return nil
 }

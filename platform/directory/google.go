@@ -167,7 +167,7 @@ func (g *google) tokenError(code, description string) error {
 			"console under API controls (%s)", g.clientID, googleScope, detail)
 	case "invalid_grant":
 		return errorf("Google", "issued no token; check that %s is a user, that the key of the service account was not "+
-			"deleted, and the clock of this machine (%s)", g.admin, detail)
+			"deleted, and that this machine's clock is correct (%s)", g.admin, detail)
 	}
 	return errorf("Google", "issued no token; check the service account (%s)", detail)
 }

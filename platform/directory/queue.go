@@ -54,7 +54,7 @@ func (r *Runner) claim(ctx context.Context, _ /* free */ int) ([]*dirsync.Lease,
 // workQueued works on a claimed run. It logs an interruption, unless the process is stopping.
 func (r *Runner) workQueued(ctx context.Context, l *dirsync.Lease) {
 	if _, err := r.Work(ctx, l, nil); err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "a sync run was interrupted; it continues when its lease has ended",
+		r.log.WarnContext(ctx, "a sync run was interrupted; it continues when its lease ends",
 			"client", l.Client.String(), "error", err)
 	}
 }

@@ -122,7 +122,7 @@ func (s *server) selectAuth(c *smtp.Client) (smtp.Auth, error) {
 			return method.auth, nil
 		}
 	}
-	return nil, fmt.Errorf("%s offers no way of authentication that is known here, but %s", s.host, names)
+	return nil, fmt.Errorf("%s offers none of the supported authentication methods, only %s", s.host, names)
 }
 
 // ping reports whether an idle connection still works. It waits until ctx ends, at most aliveWithin.

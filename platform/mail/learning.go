@@ -86,7 +86,7 @@ func (p LearningPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = learningTemplate.Execute(&html, page)
 	}
 	if err != nil {
-		p.Log.ErrorContext(r.Context(), "the page for links of emails was not written", "error", err)
+		p.Log.ErrorContext(r.Context(), "the page for links in emails was not rendered", "error", err)
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
@@ -100,7 +100,7 @@ func (p LearningPages) page(ctx context.Context, in domain.Language) (learningPa
 	defer cancel()
 	brand, err := p.Brand(ctx)
 	if err != nil {
-		p.Log.ErrorContext(ctx, "the page for links of emails has no brand", "error", err)
+		p.Log.ErrorContext(ctx, "the page for links in emails is shown without a brand", "error", err)
 	}
 	brand.DisplayName = cmp.Or(brand.DisplayName, domain.ServiceName)
 	r := renderer{templates: words()[in], values: values{Contact: string(brand.SupportContact)}}

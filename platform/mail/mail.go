@@ -77,4 +77,4 @@ func (e *MaybeSentError) Error() string { return e.Err.Error() }
 func (e *MaybeSentError) Unwrap() error { return e.Err }
 
 // ErrNotStarted means that a delivery did not begin, because too little time was left; it is not an attempt.
-var ErrNotStarted = errors.New("the message was not begun in the time that there was")
+var ErrNotStarted = errors.New("too little time was left to begin sending the message")

@@ -109,7 +109,7 @@ func TestWordsForOperators(t *testing.T) {
 	}{
 		{none.url() + "?starttls=required", []string{"127.0.0.1 does not offer STARTTLS", "starttls=required"}},
 		{"smtp://relay:secret@" + none.address, []string{"does not offer authentication"}},
-		{"smtp://relay:secret@" + login.address, []string{"no way of authentication", "GSSAPI"}},
+		{"smtp://relay:secret@" + login.address, []string{"none of the supported authentication methods", "GSSAPI"}},
 	} {
 		err := open(t, c.url).Send(t.Context(), message("a@example.test"))
 		for _, text := range c.says {

@@ -38,7 +38,7 @@ func (p *Pages) brandOf(ctx context.Context, client domain.ClientID) domain.Bran
 	defer cancel()
 	brand, err := p.db.Brand(ctx, domain.BrandOwner{Client: client})
 	if err != nil {
-		p.log.ErrorContext(ctx, "a page has no brand", "client", client.UUID(), "error", err)
+		p.log.ErrorContext(ctx, "a page is shown without a brand", "client", client.UUID(), "error", err)
 	}
 	return brand.Brand
 }

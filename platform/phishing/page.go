@@ -83,7 +83,7 @@ func (p *Pages) write(c *gin.Context, status int, name string, s domain.Simulati
 	setPrivateHeaders(c)
 	var text bytes.Buffer
 	if err := pageTemplates.ExecuteTemplate(&text, layout, data); err != nil {
-		p.log.ErrorContext(c.Request.Context(), "a page was not written", "page", name, "error", err)
+		p.log.ErrorContext(c.Request.Context(), "a page was not rendered", "page", name, "error", err)
 		c.Status(http.StatusInternalServerError)
 		return
 	}

@@ -201,7 +201,7 @@ func (s *Store) checkReads(ctx context.Context, key string) error {
 
 	got, err := io.ReadAll(file)
 	if err == nil && string(got) != key {
-		err = errors.New("it is not what was written")
+		err = errors.New("the content differs from what was written")
 	}
 	return err
 }

@@ -8,7 +8,7 @@ type FormatError string
 func (e FormatError) Error() string { return string(e) }
 
 // errOneDocument is the error of JSON that is not one object on each line.
-const errOneDocument = FormatError("the input is JSON over several lines or a list; it must contain one object per line, as " +
+const errOneDocument = FormatError("the input is JSON that spans several lines, or a list; it must contain one object per line, as " +
 	"jq -c . FILE writes it, or jq -c '.[]' FILE for a list")
 
 // errNoTable is the error of JSON in place of a table.

@@ -145,7 +145,7 @@ func TestNames(t *testing.T) {
 		ref("client", 14, `'partner':#1,'name':'Acme'`), ref("client", 10, `'name':'Old Acme'`))
 	w.want("1 created, 1 updated, 0 unchanged",
 		ref("client", 15, `'partner':#1,'name':'Old  ACME'`), ref("client", 10, `'archived':true`))
-	w.refuse("name: the client "+cli(15)+" has it already", ref("client", 10, `'archived':false`))
+	w.refuse("name: already used by the client "+cli(15), ref("client", 10, `'archived':false`))
 	w.want("1 created, 0 updated, 1 unchanged", ref("collection", 31, `'client':#10,'name':'Other'`), ref("collection", 30, `'name':'Board'`))
 	w.want("0 created, 2 updated, 0 unchanged", ref("collection", 31, `'name':'Board'`), ref("collection", 30, `'name':'Other'`))
 	w.is(`(bo@acme.example,ana@acme.example)`, `SELECT
@@ -154,7 +154,7 @@ func TestNames(t *testing.T) {
 	counts, refusals := w.take(ref("user", 22, `'client':#10,'email':'new@acme.example'`),
 		ref("user", 23, `'client':#10,'email':'New@acme.example'`), ref("user", 24, `'client':#10,'email':'bo@acme.example'`))
 	if counts != "1 created, 0 updated, 0 unchanged, 2 refused" ||
-		refusals != "line 2: email: the user "+usr(22)+" has it already\nline 3: email: the user "+usr(20)+" has it already\n" {
+		refusals != "line 2: email: already used by the user "+usr(22)+"\nline 3: email: already used by the user "+usr(20)+"\n" {
 		t.Errorf("%s\n%s", counts, refusals)
 	}
 }
@@ -176,7 +176,7 @@ func TestSpellings(t *testing.T) {
 			w.is(want, "SELECT string_agg(email || coalesce(' ' || email_state, ''), ', ' ORDER BY id) FROM "+kind.object+"s WHERE id >= $1", id(22))
 		}
 		counts, refusals := w.take(add(22, "straße@acme.example"), add(23, "STRASSE@acme.example"), add(24, "a@bücher.example"), add(25, "Νίκος@acme.example"))
-		if counts != "3 created, 0 updated, 0 unchanged, 1 refused" || refusals != "line 2: email: the "+kind.object+" "+kind.id+" has it already\n" {
+		if counts != "3 created, 0 updated, 0 unchanged, 1 refused" || refusals != "line 2: email: already used by the "+kind.object+" "+kind.id+"\n" {
 			t.Errorf("%s\n%s", counts, refusals)
 		}
 		counts, refusals = w.take(add(26, "strasse@acme.example"), set(24, "ΝΊΚΟΣ@acme.example"))
@@ -386,18 +386,18 @@ func TestRefused(t *testing.T) {
 	const nothing = "there is no such "
 	for line, reason := range map[string]string{
 		ref("partner", 4, ""):                                                                         "name is required",
-		ref("partner", 4, `'name':'NORTHWIND'`):                                                       "name: the partner " + id(1) + " has it already",
+		ref("partner", 4, `'name':'NORTHWIND'`):                                                       "name: already used by the partner " + id(1),
 		ref("course", 4, ""):                                                                          "title is required",
 		ref("client", 60, `'name':'X'`):                                                               "partner is required",
 		ref("client", 60, `'partner':#9,'name':'X'`):                                                  "partner: " + nothing + "partner",
 		ref("client", 60, `'partner':#1,'name':'X','program':[#9]`):                                   "program: " + nothing + "course",
-		ref("client", 60, `'partner':#1,'name':'ACME'`):                                               "name: the client " + cli(10) + " has it already",
+		ref("client", 60, `'partner':#1,'name':'ACME'`):                                               "name: already used by the client " + cli(10),
 		ref("client", 10, `'partner':#3`):                                                             "partner cannot be changed",
 		ref("admin", 60, `'email':'a@b.example','name':'A'`):                                          "partner or client is required",
 		ref("admin", 60, `'client':#10,'name':'A','role':'admin'`):                                    "email is required",
 		ref("admin", 60, `'client':#9,'email':'a@b.example','name':'A','role':'admin'`):               "client: " + nothing + "client",
 		ref("admin", 60, `'client':#10,'partner':#3,'email':'a@b.example','name':'A','role':'admin'`): "client: it is another partner's",
-		ref("admin", 60, `'client':#10,'email':'boss@acme.example','name':'A','role':'admin'`):        "email: the admin " + prefixed[domain.AdminKind](11) + " has it already",
+		ref("admin", 60, `'client':#10,'email':'boss@acme.example','name':'A','role':'admin'`):        "email: already used by the admin " + prefixed[domain.AdminKind](11),
 		ref("admin", 11, `'client':#50`):                                                              "client cannot be changed",
 		ref("group", 60, `'client':#9,'name':'G'`):                                                    "client: " + nothing + "client",
 		ref("group", 60, `'client':#10,'name':'G','manual':true`):                                     "manual: the client has the group " + prefixed[domain.GroupKind](13) + " for users who are managed manually",
@@ -409,7 +409,7 @@ func TestRefused(t *testing.T) {
 		ref("user", 20, `'client':#50`):                                                               "client cannot be changed",
 		ref("user", 20, `'collection_ids':[#9]`):                                                      "collection_ids[0]: " + nothing + "collection; the user was imported without them",
 		ref("collection", 60, `'client':#10`):                                                         "name is required",
-		ref("collection", 60, `'client':#10,'name':'board'`):                                          "name: the collection " + prefixed[domain.CollectionKind](30) + " has it already",
+		ref("collection", 60, `'client':#10,'name':'board'`):                                          "name: already used by the collection " + prefixed[domain.CollectionKind](30),
 		ref("collection", 30, `'members':[#20,#52]`):                                                  "members[1]: " + nothing + "user of the client",
 		ref("collection", 30, `'client':#50`):                                                         "client cannot be changed",
 		ref("policy", 60, `'client':#10`):                                                             "title is required",

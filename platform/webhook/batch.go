@@ -45,7 +45,7 @@ func (d *Dispatcher) loadBatch(ctx context.Context, leases []outbox.DeliveryLeas
 			return target.Message(d.open)
 		})
 		if err != nil {
-			d.log.ErrorContext(ctx, "deliveries wait because their secret or authorization cannot be decrypted", "webhook", id.UUID(), "error", err)
+			d.log.ErrorContext(ctx, "deliveries wait because their webhook's secret or authorization cannot be decrypted", "webhook", id.UUID(), "error", err)
 			continue
 		}
 		b.messages[id] = message

@@ -42,7 +42,7 @@ func Replay(ctx context.Context, c Config, file io.Reader, unreadable func(n int
 		case len(lists) == 0:
 			return errors.New("nothing was compared, as the file has no read requests to v1")
 		case !r.succeeded.Load():
-			return errors.New("only error responses were compared, as v1 returns an error for every request of the file; " +
+			return errors.New("only error responses were compared, as v1 returns an error for every request in the file; " +
 				"use the key of the recorded requests")
 		}
 		return nil

@@ -158,7 +158,7 @@ func (s *State) noCalls(e EndRequest) Condition {
 	if e.Force {
 		otherwise = Warning
 	} else {
-		found += "; --force ends it anyway"
+		found += "; --force ends version 1 anyway"
 	}
 	c := condition(name, otherwise, found, commands...)
 	c.Details = details

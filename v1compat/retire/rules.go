@@ -70,8 +70,8 @@ func (s *State) checkPostpone(sunset, now time.Time) error {
 		return err
 	}
 	if !sunset.After(a.Sunset) {
-		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to a later date; withdraw the announcement "+
-			"with partnerapi v1 cancel, after which a new one needs another twelve months", FormatTime(sunset), FormatTime(a.Sunset))
+		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to a later date. To end version 1 earlier, withdraw "+
+			"the announcement with partnerapi v1 cancel; a new announcement requires another twelve months' notice", FormatTime(sunset), FormatTime(a.Sunset))
 	}
 	return checkAhead("--sunset", sunset, now)
 }
@@ -122,8 +122,8 @@ func (s *State) checkBrownout(w Window, now time.Time) error {
 		}
 	}
 	if brownouts > maxBrownouts || windows > maxWindows {
-		return fmt.Errorf("with this one there would be %d brownouts with %d windows, more than %d or %d; list them with partnerapi v1 brownout "+
-			"list, and remove one with partnerapi v1 brownout cancel", brownouts, windows, maxBrownouts, maxWindows)
+		return fmt.Errorf("with this one, there would be %d brownouts with %d windows; the limits are %d and %d. List them with partnerapi v1 brownout "+
+			"list and remove one with partnerapi v1 brownout cancel", brownouts, windows, maxBrownouts, maxWindows)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (w Window) check() error {
 	case time.Duration(w.Count) > math.MaxInt64/max(w.Every, 1): // Ends would overflow: 292 years
 		return fmt.Errorf("--every: %v times --count %d is more than %d years", w.Every, w.Count, maxAheadYears)
 	case len(w.Keys) > maxKeys:
-		return fmt.Errorf("--keys: %d keys are more than %d; add another brownout for the others", len(w.Keys), maxKeys)
+		return fmt.Errorf("--keys: %d keys exceed the maximum of %d; add another brownout for the others", len(w.Keys), maxKeys)
 	}
 	return nil
 }

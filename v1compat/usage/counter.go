@@ -246,7 +246,7 @@ func (c *Counter) drain(ctx context.Context) *batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.uncounted > 0 {
-		c.log.WarnContext(ctx, "some calls of v1 were not counted, as there were too many keys and operations between two writes",
+		c.log.WarnContext(ctx, "some calls of v1 were not counted, because too many keys and operations were in use between two writes",
 			"calls", c.uncounted, "most", c.limit)
 		c.uncounted = 0
 	}

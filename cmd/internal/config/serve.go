@@ -28,12 +28,12 @@ type ServeFlags struct {
 	RedisURL       string        `name:"redis-url" placeholder:"URL" help:"Redis server through which replicas share request budgets and paging checkpoints."`
 	TrustedProxies []string      `name:"trusted-proxies" placeholder:"CIDR,…" help:"Networks of proxies that are trusted to forward callers' IP addresses."`
 	ScannerNets    []string      `name:"scanner-networks" placeholder:"CIDR,…" help:"Networks of email scanners. Opens and clicks from these networks are not counted. This list replaces the built-in list of Microsoft and Proofpoint networks."`
-	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer agents (/mcp) only read-only tools, and reject calls to other tools."`
+	MCPReadOnly    bool          `name:"mcp-read-only" help:"Offer AI assistants (/mcp) only read-only tools and reject calls to other tools."`
 	MCPOrigins     []string      `name:"mcp-origins" placeholder:"ORIGIN,…" help:"Origins of web pages whose scripts may use /mcp, such as https://app.example.com. Pages at the public URL are always allowed."`
 	NoWork         bool          `name:"no-work" help:"Leave background work to other processes (partnerapi work)."`
-	NoMigrate      bool          `name:"no-migrate" help:"Do not change tables, and refuse to start if a migration is missing."`
+	NoMigrate      bool          `name:"no-migrate" help:"Do not change tables. If a migration is missing, refuse to start."`
 	SupportURL     string        `name:"support-url" placeholder:"URL" help:"URL where partners can get help (https:// or mailto:). The pages and the OpenAPI documents show this URL."`
-	Demo           bool          `help:"Fill an empty database with demonstration data, and accept its API keys."`
+	Demo           bool          `help:"Fill an empty database with demonstration data and accept the demonstration's API keys."`
 }
 
 // Check returns an error for the first flag that is invalid. It connects to nothing.

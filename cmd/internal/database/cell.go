@@ -11,7 +11,7 @@ import (
 
 // CellFlags name the cell, one of several installations among which partners are divided.
 type CellFlags struct {
-	Cell      string `default:"00" help:"Code of this installation (cell), if partners are divided among several cells: two characters from 0-9, A-Z and a-z, starting with 00. The first start with this flag stores the code permanently in the database."`
+	Cell      string `default:"00" help:"Code of this installation (cell) if partners are divided among several cells: two characters from 0-9, A-Z and a-z. The first cell has the code 00. The first start with this flag stores the code permanently in the database."`
 	CellCount int    `name:"cell-count" default:"1" help:"Maximum number of cells, now and in the future. The number is stored together with --cell."`
 }
 

@@ -31,7 +31,7 @@ import (
 type Flags struct {
 	DatabaseURL string `name:"database-url" placeholder:"URL" group:"database" brief:"PostgreSQL database. Default: the embedded one." help:"PostgreSQL database, as postgres://user:password@host/name. Default: the embedded database in --data-dir."`
 	DirectURL   string `name:"direct-database-url" placeholder:"URL" group:"database" brief:"Direct URL, if --database-url is a pooler." help:"Direct URL of PostgreSQL, for LISTEN, session locks and migrations. Required if --database-url leads to a pooler such as PgBouncer."`
-	Prepares    bool   `name:"pooler-prepares" group:"database" brief:"Use prepared statements with the pooler." help:"Use prepared statements with the pooler at --database-url, so that frequent queries keep their plans. The pooler must support them, as PgBouncer 1.21 and later do with max_prepared_statements above 0."`
+	Prepares    bool   `name:"pooler-prepares" group:"database" brief:"Use prepared statements with the pooler." help:"Use prepared statements with the pooler at --database-url, so that frequent queries keep their plans. The pooler must support prepared statements, as PgBouncer 1.21 and later do if max_prepared_statements is above 0."`
 	ReplicaURL  string `name:"replica-url" placeholder:"URL" group:"database" brief:"Standby to read reports and exports from." help:"Standby for --database-url. Reports, exports and metrics are read from the standby while it keeps up. Everything else is read from the primary."`
 	DataDir     string `name:"data-dir" default:"./data" type:"path" group:"database" brief:"Folder for the embedded database and files." help:"Folder for the embedded database and the service's files."`
 	PostgresBin string `name:"postgres-bin" placeholder:"DIR" group:"database" brief:"Folder with PostgreSQL's programs." help:"Folder that contains the PostgreSQL server's programs, if they are not in a standard location."`
@@ -103,7 +103,7 @@ func (f Flags) OpenForServe(ctx context.Context, s cli.Env, serveOptions ServeOp
 }
 
 // EncodingHint explains how to leave an encoding other than UTF8.
-const EncodingHint = "restore a dump of it into a database with the encoding UTF8 (docs/operating.md, Encoding)"
+const EncodingHint = "restore a dump of the database into one with the encoding UTF8 (docs/operating.md, Encoding)"
 
 // warnOfEncoding logs a warning if the database, which has tables, cannot store every character.
 func warnOfEncoding(ctx context.Context, d *db.DB, log *slog.Logger) error {

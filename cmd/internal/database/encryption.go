@@ -16,7 +16,7 @@ import (
 
 // KeyFlags select the encryption key of secrets.
 type KeyFlags struct {
-	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"Key that encrypts the secrets in the database: 32 bytes in base64, or file:PATH. Older keys can follow, for decryption only. Default with the embedded database: encryption.key in --data-dir, created on the first start; otherwise, none."`
+	EncryptionKey string `name:"encryption-key" placeholder:"KEY,…" help:"Key that encrypts the secrets in the database: 32 bytes in base64, or file:PATH. Older keys can follow and are used only for decryption. Default with the embedded database: encryption.key in --data-dir, which the first start creates. Otherwise, there is no default."`
 }
 
 // CheckKey returns an error if the flag is given and its keys cannot be read.
@@ -87,7 +87,7 @@ func CheckKeys(ctx context.Context, d *db.DB, keys *seal.Keys, hasSecrets bool) 
 				return nil
 			case hasSecrets:
 				return fmt.Errorf("the secrets in the database, such as the credentials of directories, are %w; set "+
-					"--encryption-key to their key; if a rotation was started, to NEW,OLD", err)
+					"--encryption-key to their key or, if a rotation was started, to NEW,OLD", err)
 			}
 		}
 		if set, err := SetCheck(ctx, d, keys, check); err != nil || set {

@@ -57,8 +57,8 @@ func (e *examination) checkRedis(ctx context.Context) finding {
 	case err != nil:
 		return fail("start Redis or correct --redis-url; serve does not start without it", err)
 	case writeErr != nil:
-		return fail("set --redis-url to the primary, with memory for keys (maxmemory) and a user who may run scripts (EVAL, EVALSHA) "+
-			"on the keys partnerapi/*; meanwhile each process counts request budgets separately",
+		return fail("set --redis-url to the primary; Redis needs free memory (maxmemory), and the user must be allowed to run scripts "+
+			"(EVAL, EVALSHA) on the keys partnerapi/*. Until then, each process counts request budgets separately",
 			fmt.Errorf("cannot write to Redis at %s: %w", at, writeErr))
 	}
 	return pass("accepts writes by scripts at %s", at)
@@ -148,7 +148,7 @@ func (e *examination) checkDataDir(ctx context.Context) finding {
 		if err := checkWritable(e.DataDir); err != nil {
 			return fail(remedy, err)
 		}
-		modes, _ := assessModes("run chmod go-w on the data directory, and chmod 700 on its folders outbox and reports",
+		modes, _ := assessModes("run chmod go-w on the data directory and chmod 700 on its folders outbox and reports",
 			fileRule{e.DataDir, "write to", 0o022}, fileRule{filepath.Join(e.DataDir, "outbox"), "use", 0o077},
 			fileRule{filepath.Join(e.DataDir, "reports"), "use", 0o077}) // how many of them exist is not shown
 		if modes.Status != passed {

@@ -69,7 +69,7 @@ func assessServer(s doctor.Server, at string) finding {
 		return fail(fmt.Sprintf("upgrade the server to PostgreSQL %d or newer", doctor.MinServer/10_000),
 			fmt.Errorf("PostgreSQL %s at %s is too old", s.VersionText, at))
 	case s.Encoding != migrate.Encoding && s.Empty:
-		return fail("drop it and create it again with createdb --encoding=UTF8 --template=template0",
+		return fail("drop the database and create it again with createdb --encoding=UTF8 --template=template0",
 			fmt.Errorf("the encoding of %s is %s and must be %s", at, s.Encoding, migrate.Encoding))
 	case s.Encoding != migrate.Encoding:
 		return warn(database.EncodingHint, "the encoding of %s is %s, which cannot store every character", at, s.Encoding)
@@ -105,7 +105,7 @@ func (e *examination) checkPooler(ctx context.Context) finding {
 	case err != nil:
 		return fail("make sure the database responds", err)
 	case jit:
-		return warn("run ALTER ROLE … SET jit = off, and reconnect the pooler",
+		return warn("run ALTER ROLE … SET jit = off, then reconnect the pooler",
 			"a pooler responds, but queries are compiled (jit)")
 	}
 	return pass("a pooler responds; prepared statements: %t (--pooler-prepares)", e.Prepares)
@@ -120,10 +120,10 @@ func (e *examination) checkReplica(ctx context.Context) finding {
 	feedback, err := e.db.CheckReplica(ctx)
 	switch {
 	case err != nil:
-		return fail("set --replica-url to the URL of a standby of --database-url, and check its replication; "+
-			"meanwhile the service reads from the primary", err)
+		return fail("set --replica-url to the URL of a standby of --database-url and check the standby's replication; "+
+			"until then, the service reads from the primary", err)
 	case !feedback:
-		return warn("set hot_standby_feedback = on on the standby, and reload its configuration",
+		return warn("set hot_standby_feedback = on on the standby, then reload its configuration",
 			"the standby keeps up, but the primary's cleanup cancels long reads from it")
 	}
 	return pass("the standby keeps up; reports, exports and metrics are read from it")
@@ -133,10 +133,10 @@ func (e *examination) checkReplica(ctx context.Context) finding {
 func assessRole(role doctor.Role) finding {
 	switch {
 	case role.ReadOnly:
-		return fail("set --database-url to the primary server, and reset default_transaction_read_only",
+		return fail("set --database-url to the primary server, or reset default_transaction_read_only",
 			fmt.Errorf("%s cannot write: the server is a standby, or the role's transactions are read-only", role.Name))
 	case role.Superuser:
-		return warn("create a role for the service that owns the tables: CREATE ROLE partnerapi LOGIN",
+		return warn("create a role that owns the service's tables: CREATE ROLE partnerapi LOGIN",
 			"%s is a superuser: an injected SQL statement could control the whole server", role.Name)
 	case role.Denied != "":
 		return fail("run as the owner of the tables: "+role.Grants()+"; for the tables of later versions, see docs/operating.md, Roles",
@@ -148,7 +148,7 @@ func assessRole(role doctor.Role) finding {
 // assessDurability warns if a crash of the server can lose commits.
 func assessDurability(s doctor.Settings) finding {
 	if s.Unsafe != "" {
-		return warn("set these to on, in postgresql.conf and for the role; otherwise a crash can lose acknowledged writes or, without fsync, the database",
+		return warn("set these to on in postgresql.conf and for the role; otherwise, a crash can lose acknowledged writes or, if fsync is off, the whole database",
 			"%s", s.Unsafe)
 	}
 	return pass("committed data is on disk")
@@ -157,7 +157,7 @@ func assessDurability(s doctor.Settings) finding {
 // assessTimeouts warns if the database cuts work off.
 func assessTimeouts(s doctor.Settings) finding {
 	if s.Timeouts != "" {
-		return warn("run ALTER ROLE … SET … = 0 for each; the service limits its own work, and imports, reports and recounts take longer",
+		return warn("run ALTER ROLE … SET … = 0 for each timeout; the service sets its own limits, and imports, reports and recounts need more time",
 			"the database cancels statements: %s", s.Timeouts)
 	}
 	return pass("none: the database cancels no statements")
@@ -171,7 +171,7 @@ func (e *examination) checkMigrations(ctx context.Context) finding {
 	case state.Newer != nil:
 		return fail("start the newer version, or restore the backup made before its migration", state.Newer)
 	case errors.Is(err, migrate.ErrEarlier):
-		return fail("export with the version before 1.0, and import with this version into a new database (docs/versions.md)", err)
+		return fail("export with the version before 1.0, then import with this version into a new database (docs/versions.md)", err)
 	case err != nil:
 		return fail(readTables, err)
 	case state.Missing == nil:
@@ -192,7 +192,7 @@ func (e *examination) checkPool(ctx context.Context) finding {
 	if err != nil {
 		return fail("allow the role to read pg_stat_activity and pg_roles", err)
 	}
-	found := fmt.Sprintf("serve may open %d, the database allows %d, and %d are in use", conns.Needed, conns.Allowed, conns.Used)
+	found := fmt.Sprintf("serve may open %d connections, the database allows %d, and %d are in use", conns.Needed, conns.Allowed, conns.Used)
 	return grade("lower --connections or raise the database's max_connections", found,
 		conns.TooFew(), conns.Scarce())
 }
@@ -223,8 +223,8 @@ func assessDay(s db.ClockState) finding {
 		wait = fmt.Sprintf("start serve or work and wait for %d hours", int(db.ClockHoldFor.Hours()))
 	}
 	return warn("correct the database's clock; if it is right, "+wait+" or restart one of them with --accept-clock",
-		"%s by the database's clock, but the last daily refresh was on %s: deletions, renewals, scheduled simulations and "+
-			"everything else that only the clock triggers are held back", today, s.LastRefresh)
+		"the database's clock shows %s, but the last daily refresh was on %s; deletions, renewals, scheduled simulations and "+
+			"other work that only the clock triggers are held back", today, s.LastRefresh)
 }
 
 // checkCell checks that --cell and --cell-count match the cell in the database, or can be stored in it. It warns of
@@ -287,7 +287,7 @@ func assessMoves(all []move.Status) finding {
 // checkEncryption checks that the key decrypts the stored secrets, and warns if there is neither a key nor a secret.
 // Unlike serve, it creates no key and no check value.
 func (e *examination) checkEncryption(ctx context.Context) finding {
-	const remedy = "set --encryption-key to the key of the stored secrets; during a rotation, to NEW,OLD"
+	const remedy = "set --encryption-key to the key of the stored secrets or, during a rotation, to NEW,OLD"
 	hasSecrets, err := e.db.AnySealed(ctx, db.SealedColumns)
 	if err != nil {
 		return fail(readTables, err)
@@ -307,7 +307,7 @@ func (e *examination) checkEncryption(ctx context.Context) finding {
 	case list == "" && hasSecrets:
 		return fail(remedy, errors.New("the database contains secrets, but there is no key"))
 	case list == "":
-		return warn("create one with partnerapi encryption-key, and set --encryption-key to it",
+		return warn("create one with partnerapi encryption-key and set --encryption-key to it",
 			"none: features that store secrets, such as webhooks and directories, are not available")
 	}
 	keys, err := seal.ParseKeys(list)
@@ -408,8 +408,8 @@ func assessEndingKeys(keys []doctor.EndingKey) finding {
 	if len(parts) == doctor.MostEndingKeys {
 		parts = append(parts, "and perhaps others")
 	}
-	return warn("rotate the keys (keys rotate PREFIX --expires DATE) or create new keys (keys create), to which partners move their webhooks "+
-		"with a PATCH with status active", "these keys expire soon: %s", strings.Join(parts, ", "))
+	return warn("rotate the keys (keys rotate PREFIX --expires DATE), or create new keys (keys create) and ask the partners to move their webhooks "+
+		"to the new keys (PATCH with status active)", "these keys expire soon: %s", strings.Join(parts, ", "))
 }
 
 // assessKeyless warns of webhooks whose key has ended.

@@ -26,7 +26,7 @@ import (
 type Command struct {
 	config.ServeFlags
 	JSON    bool `env:"-" help:"Print the results as one JSON object."`
-	Recount bool `env:"-" help:"Recount users, clients, members, emails and signatures instead of running the checks, and correct stored counts that differ."`
+	Recount bool `env:"-" help:"Recount users, clients, members, emails and signatures, and correct stored counts that differ. The checks do not run."`
 }
 
 func (Command) Help() string {

@@ -126,7 +126,7 @@ func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 			if status == passed {
 				status = warned
 			}
-			faults = append(faults, fmt.Sprintf("its group can %s %s (mode %04o)", p.access, p.path, mode))
+			faults = append(faults, fmt.Sprintf("group members can %s %s (mode %04o)", p.access, p.path, mode))
 		}
 	}
 	if status == passed {
@@ -143,7 +143,7 @@ func (e *examination) checkStore(ctx context.Context) finding {
 		dir, isLocal := e.Folder(e.DataDir)
 		if _, err := os.Stat(dir); isLocal && errors.Is(err, fs.ErrNotExist) {
 			if err := checkMakeable(dir); err != nil {
-				return fail("allow this user to write there, or set --data-dir or --report-store to another place", err)
+				return fail("allow this user to write there, or set --data-dir or --report-store to another location", err)
 			}
 			if e.ReportStore == "" {
 				return pass("serve creates %s", dir)

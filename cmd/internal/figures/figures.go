@@ -121,14 +121,14 @@ var counted = []metric{
 	{"event_oldest_seconds", "Time that the oldest event has been waiting; 0 if none is waiting.", nil},
 	{"events_published_total", "Events published by all processes.", nil},
 	{"webhook_deliveries_waiting", "Webhook deliveries waiting for an attempt, counted up to 100,000.", nil},
-	{"webhook_oldest_due_seconds", "Time that the longest due delivery has been waiting for its attempt; 0 if none is due.", nil},
+	{"webhook_oldest_due_seconds", "Time that the oldest due delivery has been waiting for its attempt; 0 if none is due.", nil},
 	{"webhooks", "Webhooks by status: active, paused or disabled.", []label{{"status", domain.WebhookStatus("").Values()}}},
-	{"webhook_failing_seconds", "Time that all deliveries of a webhook have been failing, for the 20 longest.",
+	{"webhook_failing_seconds", "Time that all deliveries of a webhook have been failing, for the 20 webhooks that have failed the longest.",
 		[]label{{"webhook", nil}}},
-	{"moves", "Partners moving to another cell (copying, holding, handing) or from one (arriving), by step.",
+	{"moves", "Partners moving to another cell (copying, holding, handing) or from another cell (arriving), by step.",
 		[]label{{"step", []string{"copying", "holding", "handing", "arriving"}}}},
 	{"move_held_seconds", "Time that a partner's writes have been rejected during its handover to another cell; 0 if none are rejected.", nil},
-	{"api_key_ends_seconds", "Time until an API key stops working, for the next 20 that do within 30 days.",
+	{"api_key_ends_seconds", "Time until an API key stops working, for the first 20 keys that stop within 30 days.",
 		[]label{{"key", nil}}},
 }
 

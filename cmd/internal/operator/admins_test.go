@@ -57,7 +57,7 @@ func TestAdmins(t *testing.T) {
 
 	for says, args := range map[string][]string{
 		"belongs to an admin of this partner": {"ADA@hill.example", "--name=A", "--partner=partner"},
-		"has it already":                      {"grace@hill.example", "--name=A", "--client=" + name},
+		"already used by":                     {"grace@hill.example", "--name=A", "--client=" + name},
 		"email must be":                       {"no address", "--name=A", "--partner=partner"},
 		"name must":                           {"a@b.example", "--name=a\x01b", "--partner=partner"},
 		"name must not be blank":              {"a@b.example", "--name= ", "--partner=partner"},

@@ -101,7 +101,7 @@ Sender addresses
 Sending IP addresses
 {{- range .SourceIPs}}
   {{.}}{{else}}
-  (unknown: add --mail-source-ips, or ask who runs the mail server){{end}}
+  (unknown: add --mail-source-ips, or ask the mail server's operator){{end}}
 Domain of the links
   {{.LinkDomain}}
 Header of each simulated email (treat the value as a secret)
@@ -112,7 +112,7 @@ Microsoft 365
      "Phishing simulation", then "Add" or "Edit".
   2. Domain: enter the sender domains above.
   3. Sending IP: enter the sending IP addresses above.
-  4. Simulation URLs to allow: emails need none. If you enter one, it is
+  4. Simulation URLs to allow: not needed for emails. If you enter one, use
      {{.LinkDomain}}/*
   5. Select "Add" or "Save".
   If another filter receives the emails first, turn on Enhanced Filtering for
@@ -131,9 +131,9 @@ Other gateways
      and the header above. A header alone can be copied from an email.
   2. In the rule, skip the filters for spam, phishing and spoofing, and the
      rewriting and scanning of links.
-  3. Exclude {{.LinkDomain}} from link scanning, so that scanners do not
-     count as readers.
+  3. Exclude {{.LinkDomain}} from link scanning, so that scans are not
+     counted as opens or clicks.
 
-Send one simulation to yourself, and look for the header in the source of the
+Send one simulation to yourself and look for the header in the source of the
 email. The page /docs/guide/allowlist of the service explains each step.
 `))

@@ -257,7 +257,7 @@ func TestGoPhishTemplates(t *testing.T) {
 		{parcel.Text, "Dear {{first_name}} {{last_name}} ({{job_title}}, {{email}}),\nsee the label ({{link}}) or this (https://live.example/x).\nPost Office\n"},
 		{plain.From, "Payroll <pay@pay.example>"}, {plain.HTML, "<p>Hello {{first_name}},</p>\n<p>sign in at {{link}} &lt;now&gt;.<br>\nPayroll</p>\n"},
 		{strings.Join(read.notes, "\n"), "Parcel: links replaced by the tracked page: https://live.example/x"},
-		{strings.Join(read.warnings, "\n"), "Parcel: emails load content from elsewhere, which shows its owner who opens them: https://cdn.example/logo.png\nPlain: attachments are not imported: 1"},
+		{strings.Join(read.warnings, "\n"), "Parcel: emails load content from other servers, whose owners can see who opens the emails: https://cdn.example/logo.png\nPlain: attachments are not imported: 1"},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("got %q, want %q", c[0], c[1])

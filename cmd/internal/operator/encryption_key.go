@@ -15,7 +15,7 @@ import (
 
 // EncryptionKey is the command encryption-key, which generates and rotates the key of secrets.
 type EncryptionKey struct {
-	New    newKeyCmd    `cmd:"" default:"1" help:"Print a new key for --encryption-key or a file." example:"encryption-key new"`
+	New    newKeyCmd    `cmd:"" default:"1" help:"Create a key for --encryption-key and print it." example:"encryption-key new"`
 	Rotate rotateKeyCmd `cmd:"" help:"Encrypt the secrets in the database with a new key." example:"encryption-key rotate --encryption-key file:encryption.key"`
 }
 
@@ -42,7 +42,7 @@ With an embedded database and without --encryption-key, this command creates the
 // Validate rejects invalid keys, and --old without --encryption-key; kong calls it while parsing.
 func (c rotateKeyCmd) Validate() error {
 	if c.Old != "" && c.EncryptionKey == "" {
-		return errors.New("--old requires --encryption-key, the new key")
+		return errors.New("--old requires --encryption-key with the new key")
 	}
 	if c.Old != "" {
 		if _, err := seal.ParseKeys(c.Old); err != nil {
@@ -92,7 +92,7 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	}
 	fmt.Fprintf(s.Out, "%s encrypted with the new key\n", output.Plural(n, "secret was", "secrets were"))
 	if len(failed) > 0 {
-		return fmt.Errorf("%s not encrypted with the new key; keep the old key, and see the errors above", output.Plural(len(failed), "secret was", "secrets were"))
+		return fmt.Errorf("%s not encrypted with the new key; keep the old key and see the errors above", output.Plural(len(failed), "secret was", "secrets were"))
 	}
 
 	check, err := d.EncryptionCheck(ctx)

@@ -186,7 +186,7 @@ func TestManyRefusals(t *testing.T) {
 		t.Errorf("%v, %v\n%s", err, readErr, errs)
 	}
 	out, errs, err := c.run(t.Context(), strings.NewReader("{\n  \"object\": \"client\"\n}\n"), "import", "-")
-	if err == nil || out+errs != "" || !strings.HasPrefix(err.Error(), "the input is JSON over several lines") {
+	if err == nil || out+errs != "" || !strings.HasPrefix(err.Error(), "the input is JSON that spans several lines") {
 		t.Errorf("%q, %v", errs, err)
 	}
 }

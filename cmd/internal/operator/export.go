@@ -19,7 +19,7 @@ type Export struct {
 	database.Flags
 	File    string `arg:"" optional:"" default:"-" help:"File to write; - for standard output."`
 	Partner string `env:"-" help:"Only objects of the partner with this ID, UUID or name. Default: all partners."`
-	Signals string `env:"-" placeholder:"FILE" help:"File to write users' activity to, such as completed courses and signed policies, in the format that ingest reads."`
+	Signals string `env:"-" placeholder:"FILE" help:"File for users' activity, such as completed courses and signed policies, in the format that ingest reads."`
 }
 
 func (Export) Help() string {
@@ -27,7 +27,7 @@ func (Export) Help() string {
 		"another database creates the same objects there. The export does not include the catalog's templates and " +
 		"breaches; import them first, with templates import and breaches import. All data is from the same moment, because " +
 		"the command reads it in one transaction. The transaction changes nothing, does not block others and lasts as long " +
-		"as the export. An incomplete file has a temporary name. The guide at /docs/operate/import " +
+		"as the export. Until the export is complete, the file has a temporary name. The guide at /docs/operate/import " +
 		"describes the format."
 }
 

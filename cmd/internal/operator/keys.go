@@ -271,7 +271,7 @@ func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		fmt.Fprintln(s.Out, "revoked", c.Prefix)
 		for _, h := range hooks {
-			fmt.Fprintf(s.Out, "webhook %s (%s) ends with the key and is disabled within a minute. To keep the webhook, PATCH it with "+
+			fmt.Fprintf(s.Out, "webhook %s (%s) uses this key and is disabled within a minute. To keep the webhook, PATCH it with "+
 				"{\"status\": \"active\"} and another key that has at least the same access.\n", h.ID, domain.Visible(h.URL))
 		}
 		return nil

@@ -22,7 +22,7 @@ import (
 
 // Mail is the command mail, for failed emails and for the emails that a client's users get.
 type Mail struct {
-	Failed    failedMailCmd   `cmd:"" help:"List permanently failed emails, and why they failed." example:"mail failed --since 36h"`
+	Failed    failedMailCmd   `cmd:"" help:"List permanently failed emails with the reason for each failure." example:"mail failed --since 36h"`
 	Retry     retryMailCmd    `cmd:"" help:"Resend permanently failed emails." example:"mail retry --all --since 36h"`
 	Enable    switchMailCmd   `cmd:"" help:"Turn on a kind of automatic email, or the report link in simulations, for a client or partner." example:"mail enable 'Hillside Dental' monthly-report"`
 	Disable   switchMailCmd   `cmd:"" help:"Turn off a kind of automatic email, or the report link in simulations, for a client or partner." example:"mail disable 'Hillside Dental' phish-reminder"`

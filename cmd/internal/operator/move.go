@@ -303,7 +303,7 @@ func (c movePartnerCmd) printNextSteps(ctx context.Context, s cli.Env, m *move.M
 	}
 	fmt.Fprintf(s.Out, "cell %s now serves the partner; this cell keeps the rows for %s\n", cell.Code(), c.Keep)
 	if len(strays) > 0 {
-		fmt.Fprintf(s.Out, "in the router's table for cell %s, put these keys first, before the codes of cells:\n", cell.Code())
+		fmt.Fprintf(s.Out, "in the router's table for cell %s, put these key prefixes first, before the cell codes:\n", cell.Code())
 	}
 	for _, k := range strays {
 		fmt.Fprintf(s.Out, "  %s\n", k.Prefix)

@@ -74,7 +74,7 @@ func TestArchivePartner(t *testing.T) {
 	revoked := strings.TrimSpace(c.must("keys", "create", "--name=old", "--clients=all", "--scopes=read"))
 	c.must("keys", "revoke", revoked[:13])
 	c.must("partners", "create", "Other")
-	const says = " and 1 client, and revoked 1 API key, with which 0 webhooks end."
+	const says = " and 1 client, and revoked 1 API key; 0 webhooks end with the keys."
 
 	valid := func() bool {
 		_, err := c.DB.CallerByDigest(t.Context(), db.KeyDigest(key))

@@ -27,7 +27,7 @@ import (
 // Templates is the command templates, for templates of simulated phishing emails.
 type Templates struct {
 	Import importTemplatesCmd `cmd:"" help:"Import templates in CISA or GoPhish format." example:"templates import --language en --category invoices templates.json"`
-	Enable enableTemplatesCmd `cmd:"" help:"Choose the template categories that a client receives." example:"templates enable 'Hillside Dental' invoices"`
+	Enable enableTemplatesCmd `cmd:"" help:"Choose the categories from which the service picks templates for a client." example:"templates enable 'Hillside Dental' invoices"`
 }
 
 type importTemplatesCmd struct {
@@ -149,8 +149,8 @@ func (f *templateFile) describe(name string, attachments int, found phishing.Fin
 		f.notes = append(f.notes, fmt.Sprintf("%s: removed: %s", name, listed(found.Removed)))
 	}
 	if found.Remote != nil {
-		f.warnings = append(f.warnings, fmt.Sprintf("%s: emails load content from elsewhere, which shows its owner who opens "+
-			"them: %s", name, listed(found.Remote)))
+		f.warnings = append(f.warnings, fmt.Sprintf("%s: emails load content from other servers, whose owners can see who "+
+			"opens the emails: %s", name, listed(found.Remote)))
 	}
 	if attachments > 0 {
 		f.warnings = append(f.warnings, fmt.Sprintf("%s: attachments are not imported: %d", name, attachments))
@@ -358,7 +358,7 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 type enableTemplatesCmd struct {
 	database.Flags
 	Client     string   `arg:"" help:"The client's ID, UUID or name."`
-	Categories []string `arg:"" help:"Template categories that the client may receive, separated by spaces, or all."`
+	Categories []string `arg:"" help:"Categories for simulations that specify no template, separated by spaces, or all."`
 }
 
 // Run sets the categories from which a client's sends draw if they name no template (decisions 7.5). An unknown

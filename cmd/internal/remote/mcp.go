@@ -21,7 +21,7 @@ import (
 	"partnerapi/v2/op/mcp"
 )
 
-// MCP is the command mcp, which connects an agent to the MCP server of a service.
+// MCP is the command mcp, which connects an AI assistant to the MCP server of a service.
 type MCP struct {
 	KeyFlag
 	URL      string  `name:"url" env:"-" required:"" placeholder:"BASE" help:"URL of the service, such as https://partner.example."`
@@ -29,7 +29,7 @@ type MCP struct {
 	Toolsets string  `env:"-" placeholder:"NAMES" help:"Toolsets to offer, separated by commas, or all. Default: ${toolsets}; none if --tools is set."`
 	Tools    string  `env:"-" placeholder:"NAMES" help:"Tools to offer, separated by commas, such as users_list. With --toolsets, these tools are offered in addition."`
 	Client   *string `env:"-" placeholder:"ID" help:"ID of the client that the session is limited to."`
-	Schemas  bool    `env:"-" help:"Offer tools with output schemas, and return structured content in results."`
+	Schemas  bool    `env:"-" help:"Offer tools with output schemas and return structured content in results."`
 }
 
 // Validate rejects an unusable address or key.
@@ -102,7 +102,7 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s rejects the key in PARTNERAPI_KEY, which is unknown, expired or revoked", c.URL)
 	case http.StatusNotFound:
-		return fmt.Errorf("%s has no MCP server, which needs release %s of the API", c.URL, mcp.Since)
+		return fmt.Errorf("%s has no MCP server, which requires release %s or later of the API", c.URL, mcp.Since)
 	}
 	var rejected struct{ Error jsonrpc.Error } // such as an unknown tool
 	if json.Unmarshal(a.Body, &rejected) == nil && rejected.Error.Code != 0 {

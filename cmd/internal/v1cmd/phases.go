@@ -134,7 +134,7 @@ func (c *phaseV1Cmd) printHints(r retirement) {
 	if r.state.EndedAt != nil { // v1 had ended before the change, and SetPhase then allows only --all on
 		fmt.Fprint(r.Out, "The end of version 1 is undone.")
 		if !c.Until.IsZero() {
-			fmt.Fprintf(r.Out, " From %s on, all keys are off again; to end it then, run partnerapi v1 end.", retire.FormatTime(c.Until.Time))
+			fmt.Fprintf(r.Out, " From %s on, all keys are off again; to end version 1 then, run partnerapi v1 end.", retire.FormatTime(c.Until.Time))
 		}
 		fmt.Fprintln(r.Out)
 	}

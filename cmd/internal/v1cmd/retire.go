@@ -24,7 +24,7 @@ type v1Cmd struct {
 	Cancel   cancelV1Cmd   `cmd:"" help:"Withdraw the announcement. Phases and brownouts remain in effect." example:"v1 cancel"`
 	Phase    phaseV1Cmd    `cmd:"" help:"Set the phase of v1 for a key, a partner's keys or all keys." example:"v1 phase pk_1cY4nTq8Zb read_only\nv1 phase --partner 'Northlight MSP' on"`
 	Brownout brownoutCmd   `cmd:"" help:"Schedule windows during which v1 rejects requests with keys in phase brownout."`
-	End      endV1Cmd      `cmd:"" help:"End v1 for all keys, once its sunset has passed and no key calls it." example:"v1 end"`
+	End      endV1Cmd      `cmd:"" help:"End v1 for all keys once its sunset has passed and no key calls it." example:"v1 end"`
 }
 
 // retirement has what a command needs to work on the retirement of v1: the database, the store of the retirement, and

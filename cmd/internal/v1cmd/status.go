@@ -404,9 +404,9 @@ func (st *Status) describeDeletion(ended, last time.Time) string {
 	if st.Now.Time.Before(at) {
 		return fmt.Sprintf("It can be deleted from %s on, unless it is called before then; %s.", FormatDay(at), since)
 	}
-	return "It can be deleted, as " + since + ". In the sources, run make remove-v1 (it deletes what OF_V1 in the Makefile lists, removes " +
-		"the lines that name v1cmd from cmd/partnerapi/main.go, and adds idmap/drop.sql as the next migration; make without-v1 verifies that everything else still works) and make build. Then run " +
-		"partnerapi migrate and replace the processes, as in any upgrade."
+	return "It can be deleted, as " + since + ". In the sources, run make remove-v1 and make build. Then run partnerapi migrate and replace " +
+		"the processes, as in any upgrade. make remove-v1 deletes what OF_V1 in the Makefile lists, removes the lines that name v1cmd from cmd/partnerapi/main.go, " +
+		"and adds idmap/drop.sql as the next migration. To verify beforehand that everything else still works, run make without-v1."
 }
 
 // WriteJSON writes the status as JSON, with the API's encoder, as its items are those of GET /v1/usage.
