@@ -39,7 +39,8 @@ type reportMetrics struct {
 func newReportMetrics() *reportMetrics {
 	m := &reportMetrics{
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "partnerapi_report_tries_total", Help: "Attempts to create a report, by outcome: made, retried or failed.",
+			Name: "partnerapi_report_tries_total",
+			Help: "Attempts to create a report, by outcome: made, retried, waiting or failed.",
 		}, []string{"outcome"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "partnerapi_report_seconds", Help: "Duration of attempts to create a report.",
