@@ -244,7 +244,7 @@ func TestNotices(t *testing.T) {
 	sent(mail.Sent)
 
 	failure.Disabled = true
-	if kind, n := failure.Mail(); kind != domain.WebhookDisabledMail || !strings.Contains(n.Paragraphs[0], "none has succeeded") {
+	if kind, n := failure.Mail(); kind != domain.WebhookDisabledMail || !strings.Contains(n.Paragraphs[0], "All deliveries have failed") {
 		t.Errorf("%s: %+v", kind, n)
 	}
 	p.Exec("INSERT INTO moves (partner_id, step, cell) VALUES ($1, 'handing', '01')", partner)

@@ -23,7 +23,7 @@ type Import struct {
 	File   string `arg:"" help:"File with one JSON object per line; - for standard input."`
 	CSV    string `name:"csv" env:"-" placeholder:"KIND" help:"Kind of object in FILE, such as user. FILE is then read as CSV, with field names in the first row."`
 	DryRun bool   `name:"dry-run" env:"-" help:"Check all lines and print the same report, without changing anything. During the check, the rows that the lines would change are locked."`
-	Errors string `env:"-" placeholder:"FILE" help:"File to write all rejected lines to, each as a JSON object with line and reason."`
+	Errors string `env:"-" placeholder:"FILE" help:"File for all rejected lines: one JSON object for each, with the line number and the reason."`
 }
 
 func (Import) Help() string {
