@@ -116,7 +116,7 @@ func TestImportFrameworkAssignments(t *testing.T) {
 	})
 	gdpr, none := of("gdpr"), of("none")
 	importAll(w, records.Frameworks, []domain.FrameworkAssignmentRecord{gdpr, of("gdpr"), gone, nobody, none},
-		"created", "refused: audience: the framework assignment", "created", "refused: audience: there is no such group of the client", "refused: framework must be")
+		"created", "refused: audience: already used by the framework assignment", "created", "refused: audience: there is no such group of the client", "refused: framework must be")
 
 	type given struct {
 		due      domain.Date

@@ -70,8 +70,8 @@ func (s *State) checkPostpone(sunset, now time.Time) error {
 		return err
 	}
 	if !sunset.After(a.Sunset) {
-		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to a later date. To end version 1 earlier, withdraw "+
-			"the announcement with partnerapi v1 cancel; a new announcement requires another twelve months' notice", FormatTime(sunset), FormatTime(a.Sunset))
+		return fmt.Errorf("--sunset: %s is not after %s, and the end of version 1 can only be moved to a later date. You can withdraw the "+
+			"announcement with partnerapi v1 cancel, but a new announcement requires another twelve months' notice", FormatTime(sunset), FormatTime(a.Sunset))
 	}
 	return checkAhead("--sunset", sunset, now)
 }
