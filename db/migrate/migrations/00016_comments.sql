@@ -88,7 +88,7 @@ COMMENT ON INDEX idempotency_records_sealed IS 'Reseals bodies with a new encryp
 COMMENT ON TABLE audit_entries IS
     'Audit trail: an entry for each successful write, kept for 400 days. It references no table, so that an entry outlives the objects that it names.';
 COMMENT ON COLUMN audit_entries.os_user IS
-    'System user who ran the command, in an entry of a command. sudo_user is the user who called sudo for it.';
+    'For a command, the operating system user who ran it. sudo_user is the user who called sudo.';
 COMMENT ON COLUMN audit_entries.object_id IS 'ID of the written object, as v2 shows it.';
 COMMENT ON COLUMN audit_entries.fields IS 'Names of the fields in the request.';
 COMMENT ON INDEX audit_entries_by_client IS 'The command audit, for one client.';
@@ -224,13 +224,13 @@ COMMENT ON VIEW user_training IS
 COMMENT ON TABLE waiting_assignments IS
     'Users of a large audience to whom a course is yet to be assigned. The request counts the users. The background assigns the course, one batch per transaction, and deletes their rows in the same transaction.';
 COMMENT ON COLUMN waiting_assignments.notify IS 'Whether the user receives an invitation by email.';
-COMMENT ON COLUMN waiting_assignments.direct IS 'A reason for the assignment, as is frameworks. See assignments.';
+COMMENT ON COLUMN waiting_assignments.direct IS 'Whether the course was assigned directly. This is one of the assignment''s reasons; frameworks has the others. See assignments.';
 
 COMMENT ON TABLE framework_courses IS 'Courses that a framework requires of its audience.';
 COMMENT ON COLUMN framework_courses.role IS 'Role of the users who need the course. Null for all users.';
 COMMENT ON TABLE framework_assignments IS 'Frameworks assigned to clients, with the results of the last evaluation.';
 COMMENT ON COLUMN framework_assignments.training IS
-    'Whether this module of the framework applies, like phishing, policies and reporting.';
+    'Whether the framework''s training applies. The columns phishing, policies and reporting say so of its other modules.';
 COMMENT ON COLUMN framework_assignments.requirements IS 'Requirements as the API shows them, in the order of the catalog.';
 COMMENT ON COLUMN framework_assignments.evaluated_at IS
     'When the framework was last evaluated. The epoch if never; -infinity to request an immediate evaluation.';
@@ -291,7 +291,7 @@ COMMENT ON INDEX email_classifications_by_age IS 'Deletes old classifications.';
 
 COMMENT ON TABLE breaches IS 'The catalog of breaches, for all partners.';
 COMMENT ON COLUMN breaches.sensitive IS
-    'A property of the whole breach, like spam_list. Both affect the severity in addition to the data classes.';
+    'Whether the breach as a whole is sensitive; spam_list: whether it is a list for spam. Both affect the severity in addition to the data classes.';
 COMMENT ON TABLE exposures IS 'Users'' email addresses in breaches.';
 COMMENT ON COLUMN exposures.id IS 'Breaks ties in the order of lists. The API does not show it.';
 COMMENT ON COLUMN exposures.found IS
@@ -405,7 +405,7 @@ COMMENT ON COLUMN events.recorded_at IS 'When the event was written, by the serv
 COMMENT ON COLUMN events.postponed_until IS
     'Until when the event is postponed after it could not be published. Null if it is not postponed.';
 COMMENT ON COLUMN events.number IS
-    'Number from event_numbers, in the order in which events were written. See webhooks.active_from. Null in rows from before this column, which come first.';
+    'Number from event_numbers, in the order in which events were written. See webhooks.active_from. Null in rows that are older than this column; these come first.';
 COMMENT ON TABLE event_head IS
     'The position of the last published event, in one row. A process that publishes locks the row until its transaction ends, so that positions become visible in order and without gaps.';
 COMMENT ON TABLE published_events IS 'Published events, as callers receive them.';
@@ -438,7 +438,7 @@ COMMENT ON COLUMN webhook_deliveries.due_at IS
 COMMENT ON COLUMN webhook_deliveries.tries IS
     'The attempts: a list of objects with at, status_code, duration_ms and response.';
 COMMENT ON COLUMN webhook_deliveries.number IS
-    'Number from event_numbers when the delivery was last queued. See webhooks.active_from. Null in rows from before this column.';
+    'Number from event_numbers when the delivery was last queued. See webhooks.active_from. Null in rows that are older than this column.';
 COMMENT ON INDEX webhook_deliveries_due IS 'Claims, which take turns between subscriptions.';
 COMMENT ON INDEX webhook_deliveries_leased IS 'Attempts in progress, which are limited to a few per subscription.';
 COMMENT ON TABLE deleted_webhooks IS

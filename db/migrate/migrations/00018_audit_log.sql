@@ -9,7 +9,7 @@ ALTER TABLE audit_entries ADD COLUMN entry_id uuid;
 ALTER TABLE audit_entries ALTER COLUMN entry_id SET DEFAULT uuid_v7(clock_timestamp());
 COMMENT ON COLUMN audit_entries.entry_id IS 'ID of the entry in v2. It breaks ties between entries with the same at.';
 COMMENT ON COLUMN audit_entries.partner_id IS
-    'The key''s partner or, for a command, the partner that it is about, directly or through a client. Zero for none.';
+    'The key''s partner. For a command, the partner that it is about, or the partner of the client that it is about. Zero if there is none.';
 
 -- Entries of some requests name a user without the client, and entries of some commands name a client without its
 -- partner. The trigger adds what is missing, whichever release inserts the entry.

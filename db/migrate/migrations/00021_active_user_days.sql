@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS active_user_days (
     PRIMARY KEY (client_id, day)
 );
 COMMENT ON TABLE active_user_days IS
-    'Number of a client''s active users by day (UTC), for bills: 0 while the client is archived. A day without a row repeats the last value of the row before it. A trigger on clients writes the rows and never changes a row of a day before the change.';
+    'Number of a client''s active users by day (UTC), for bills: 0 while the client is archived. A day without a row repeats the last value of the row before it. A trigger on clients writes the row of the current day and never changes a row of an earlier day.';
 COMMENT ON COLUMN active_user_days.active_users_max IS 'Highest number of the day. On days before this table existed, it equals the last number, except on the day on which the client was archived.';
 
 -- The day is that of the change, whose time is updated_at, in UTC. Changes of a client wait for each other, and
