@@ -53,7 +53,7 @@ type SyncCounts struct {
 // SkippedAccount is an account that a run could not apply in full: it has no user, its user could not get its address,
 // or its user stays active although it is gone.
 type SkippedAccount struct {
-	Address string `json:"address" doc:"Email address in the directory, which can be invalid."`
+	Address string `json:"address" doc:"Email address in the directory. Can be invalid."`
 	Reason  string `json:"reason" doc:"Why the account was skipped."`
 }
 

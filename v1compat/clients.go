@@ -86,7 +86,7 @@ func (f *Facade) addClientRoutes() {
 	}, api.ListClients, fillListClients, toClient, nextListClients)
 	addCall(f, Meta{
 		ID: "create-client", Method: "POST", Path: "/clients", Status: http.StatusCreated, Summary: "Create Client",
-		Description: "Creates a client for the API key's partner. The client starts with the foundational training program; use " +
+		Description: "Creates a client for the API key's partner. The client starts with the foundational training program. Use " +
 			"the ID in the response for later requests about the client.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"name": "company_name"},

@@ -50,9 +50,9 @@ var failures = map[int]string{
 // aboutEnd follows the description after v1's end is announced.
 const aboutEnd = `
 
-**Retirement.** Version 1 is being retired. After its sunset, requests may fail with 410. In every response, the ` +
+**Retirement.** Version 1 is being retired. After its sunset date, requests may fail with 410. In every response, the ` +
 	"`Sunset`" + ` header contains this date, and ` + "`Deprecation`" + ` contains the date of the announcement. ` + "`Link`" + ` with ` +
-	"`rel=\"deprecation\"`" + ` links to a page that says what to call instead.`
+	"`rel=\"deprecation\"`" + ` points to a page that says what to call instead.`
 
 // failureOf returns the example body of an error. v1 has no list of invalid fields: its message names them, so the
 // example of an invalid request has such a message.

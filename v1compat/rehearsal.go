@@ -22,7 +22,7 @@ type endRehearsal struct{}
 
 // StartedRehearsal is the response to the start of a rehearsal.
 type StartedRehearsal struct {
-	Until Time `json:"until" doc:"When the rehearsal ends. Until then, version 1 returns 410 to this API key."`
+	Until Time `json:"until" doc:"When the rehearsal ends. Until then, version 1 requests with this API key return 410."`
 }
 
 // The IDs of the routes of rehearsals. They are neither calls of v1 nor the key's last use (decisions 11.9).

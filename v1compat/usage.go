@@ -12,9 +12,9 @@ import (
 
 // Usage lists a key's calls of version 1.
 type Usage struct {
-	Items []UsageItem `json:"items" doc:"Calls by day and operation, newest day first, then by operation."`
+	Items []UsageItem `json:"items" doc:"Calls by day and operation, sorted by day (newest first), then by operation."`
 	// Parity is apart: those calls come from no program that has to move.
-	Parity []UsageItem `json:"parity" doc:"Calls by the command partnerapi parity, which compares both versions. These calls are sorted like items but not included in it."`
+	Parity []UsageItem `json:"parity" doc:"Calls by the partnerapi parity command, which compares both versions. These calls are not included in items but are sorted in the same way."`
 }
 
 // UsageItem counts a key's calls of one operation on one day.
@@ -47,9 +47,10 @@ type readUsage struct {
 func (f *Facade) addUsageRoutes() {
 	addOwn(f, Meta{
 		ID: "usage", Method: "GET", Path: "/usage", Status: http.StatusOK, Summary: "Get Usage",
-		Description: "Returns the version 1 operations that the API key called in the last 400 days, by day (UTC), each with the version 2 " +
-			"operation that replaces it. Requests appear within 10 seconds. Requests by the command partnerapi parity " +
-			"are listed separately. Requests to operations that the original version 1 did not have are not counted.",
+		Description: "Returns the version 1 operations that the API key called, by day (UTC), each with the version 2 operation that " +
+			"replaces it. If you omit `days`, the list covers the last 400 days. New calls appear within 10 seconds. Calls by " +
+			"the `partnerapi parity` command are listed separately, and calls to operations that this service added to " +
+			"version 1 are not counted.",
 	}, f.readUsage)
 }
 

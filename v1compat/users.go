@@ -59,7 +59,7 @@ type createUser struct {
 		Department        string                            `json:"department,omitzero" validate:"max=500,trim" doc:"Department."`
 		JobTitle          string                            `json:"job_title,omitzero" validate:"max=500,trim" doc:"Job title."`
 		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email" doc:"Email address of the user's manager."`
-		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. If you set a role, later directory syncs do not change it. If omitted, the service derives it from job title, department and email address."`
+		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. If you set a role, later directory syncs do not change it. If omitted, the service derives the role from job title, department and email address."`
 		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and emails. Default: en."`
 		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Numeric ID of one of the client's collections to add the user to."`
 	}

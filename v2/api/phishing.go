@@ -7,10 +7,10 @@ import (
 
 // PhishingResult is a simulated email to one user and its outcome, as v2 shows it.
 type PhishingResult struct {
-	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque ID of the simulated email to this user."`
+	ResultID               domain.ResultID         `json:"result_id" doc:"Opaque ID of the simulated email."`
 	UserID                 domain.UserID           `json:"user_id" doc:"The recipient."`
 	TemplateID             domain.TemplateID       `json:"template_id" doc:"The template of the email."`
-	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email. The status only moves forward. failed: the email will never be sent."`
+	Status                 domain.ResultStatus     `json:"status" doc:"Status of the email, which only moves forward. failed: the email will never be sent."`
 	Reported               bool                    `json:"reported" doc:"Whether the user reported the email."`
 	Automated              bool                    `json:"automated" doc:"Whether an email scanner opened or clicked the email. Scanner activity does not affect statuses, times, rates or scores."`
 	AutomatedReason        *domain.AutomatedReason `json:"automated_reason" doc:"How the scanner was recognized: it sent a HEAD request (head), announced a prefetch (prefetch), came from a listed network (network), or reacted too fast (fast). Null if no scanner was recognized."`
@@ -18,7 +18,7 @@ type PhishingResult struct {
 	FailedAt               *domain.Time            `json:"failed_at" doc:"When the service stopped trying to send the email. Null unless status is failed."`
 	Label                  *string                 `json:"label" since:"2.5" doc:"Label of the email, spelled as in the client's first send with this label. Null if the email has no label."`
 	SendAt                 domain.Time             `json:"send_at" doc:"When the email is scheduled to be sent."`
-	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if not sent yet."`
+	SentAt                 *domain.Time            `json:"sent_at" doc:"When the email was sent. Null if the email has not been sent."`
 	OpenedAt               *domain.Time            `json:"opened_at" doc:"When the user opened the email. Null if not opened yet."`
 	ClickedAt              *domain.Time            `json:"clicked_at" doc:"When the user clicked the link. Null if not clicked yet."`
 	ReportedAt             *domain.Time            `json:"reported_at" doc:"When the user reported the email. Null if not reported yet."`
@@ -58,8 +58,8 @@ type PhishingCounts struct {
 type PhishingLabel struct {
 	Label                string      `json:"label" doc:"The label, spelled as in the client's first send with this label."`
 	Sends                int         `json:"sends" doc:"Number of emails with the label, excluding cancelled emails."`
-	FirstSendAt          domain.Time `json:"first_send_at" doc:"Earliest send_at of the emails that are not cancelled, or of all emails with the label if all are cancelled."`
-	LastSendAt           domain.Time `json:"last_send_at" doc:"Latest send_at of the emails that are not cancelled, or of all emails with the label if all are cancelled."`
+	FirstSendAt          domain.Time `json:"first_send_at" doc:"Earliest send_at of the emails with the label, ignoring cancelled emails unless all are cancelled."`
+	LastSendAt           domain.Time `json:"last_send_at" doc:"Latest send_at of the emails with the label, ignoring cancelled emails unless all are cancelled."`
 	Opened               int         `json:"opened" doc:"Number of emails opened, including all emails that users fell for."`
 	Clicked              int         `json:"clicked" doc:"Number of emails that users fell for by clicking the link, opening the attachment or submitting credentials."`
 	Reported             int         `json:"reported" doc:"Number of emails reported."`
@@ -93,13 +93,13 @@ var (
 	GetPhishingSummary = op.Declare[GetPhishingSummaryInput, PhishingSummary](op.Meta{
 		ID: "phishing.summary", Method: "GET", Path: "/clients/:client_id/phishing/summary", Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary: "Get a client's phishing summary",
-		Description: "Returns the number of simulated emails by outcome, with click and report rates, for emails sent in the last 30, " +
-			"90 and 365 days (UTC) and in total. Email scanner activity is not counted.",
+		Description: "Returns counts by outcome, with click and report rates, for simulated emails sent in the last 30, 90 and 365 days " +
+			"(UTC) and in total. Email scanner activity is not counted.",
 	})
 	ListPhishingLabels = op.DeclareList[ListPhishingLabelsInput, PhishingLabel](op.Meta{
 		ID: "phishing.labels.list", Starred: true, Method: "GET", Path: "/clients/:client_id/phishing/labels", Scope: domain.Read, Since: op.V2_5, Status: 200,
 		Summary: "List phishing labels",
-		Description: "Returns the labels of the client's simulated emails with the total number of emails by outcome, latest " +
+		Description: "Returns the labels of the client's simulated emails, each with its number of emails by outcome, latest " +
 			"`first_send_at` first. Email scanner activity is not counted.",
 		Columns: []string{"label", "sends", "first_send_at", "last_send_at", "clicked", "reported", "click_rate", "report_rate"},
 	})
@@ -119,7 +119,7 @@ type ListPhishingResultsInput struct {
 		op.Paging
 		UserID       string            `query:"user_id" validate:"max=500" doc:"Only results for this user."`
 		ResultID     string            `query:"result_id" validate:"max=500" doc:"Only the result with this ID."`
-		Status       *ResultStatuses   `query:"status" doc:"Only results that currently have one of these statuses, comma-separated."`
+		Status       *ResultStatuses   `query:"status" doc:"Only results that currently have one of these comma-separated statuses."`
 		Label        string            `query:"label" since:"2.5" validate:"max=100,name" doc:"Only emails with this label, ignoring case."`
 		Since        *domain.Time      `query:"since" doc:"Only emails sent at or after this time. The list is then sorted by sending time."`
 		Until        *domain.Time      `query:"until" doc:"Only emails sent before this time. The list is then sorted by sending time."`
@@ -161,7 +161,7 @@ type PhishingSent struct {
 // PhishingSend is a simulated email that will be sent.
 type PhishingSend struct {
 	UserID     domain.UserID     `json:"user_id" doc:"The recipient."`
-	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque ID of the email's result in the client's phishing results. Null in a dry run."`
+	ResultID   *domain.ResultID  `json:"result_id" doc:"Opaque ID of the email in the client's phishing results. Null in a dry run."`
 	TemplateID domain.TemplateID `json:"template_id" doc:"The template of the email."`
 	SendAt     domain.Time       `json:"send_at" doc:"When the email will be sent."`
 }
@@ -178,7 +178,7 @@ var (
 		ID: "phishing.sends.cancel", Tag: "phishing", Starred: true, Method: "DELETE", Path: "/clients/:client_id/phishing/sends/:result_id",
 		Scope: domain.Write, Since: op.V2_4, Status: 204,
 		Summary: "Cancel a scheduled simulation",
-		Description: "Cancels an email that has not yet been sent to the mail server, and marks its result as `failed` with the failure " +
+		Description: "Cancels an email not yet sent to the mail server and marks its result as `failed` with the failure " +
 			"`cancelled`. Cancelling the email again changes nothing; if the email was sent, is being sent or has failed, the operation returns 409.",
 		Fails: []domain.Code{domain.Conflict},
 	})
@@ -186,7 +186,7 @@ var (
 		ID: "phishing.sends.cancel_many", Tag: "phishing", Starred: true, Method: "POST", Path: "/clients/:client_id/phishing/sends/cancel",
 		Scope: domain.Write, Since: op.V2_4, Status: 200,
 		Summary: "Cancel scheduled simulations",
-		Description: "Cancels the specified emails that have not yet been sent to the mail server, and returns the emails that it could not cancel. " +
+		Description: "Cancels the specified emails not yet sent to the mail server and returns the emails that could not be cancelled. " +
 			"If any ID does not identify one of the client's simulated emails, no emails are cancelled.",
 	})
 )
@@ -196,7 +196,7 @@ type SendPhishingInput struct {
 	Path ClientPath
 	Body struct {
 		UserIDs    []domain.UserID                    `json:"user_ids" validate:"required,min=1,max=100" doc:"Active users of the client. A repeated ID counts once."`
-		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template in their language from the client's enabled categories: one that they have not received yet or, if there is none, the one sent to them longest ago."`
+		TemplateID domain.Optional[domain.TemplateID] `json:"template_id,omitzero" doc:"The template for all users. If omitted, each user receives a template in their language from the client's enabled categories, preferably one not yet sent to them, otherwise the one sent longest ago."`
 		SendAt     domain.Optional[domain.Time]       `json:"send_at,omitzero" doc:"When to send the emails. If omitted or in the past, the emails are sent immediately."`
 		Label      domain.Optional[string]            `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"A name that groups related sends, such as all sends in a campaign. Labels are case-insensitive."`
 		DryRun     bool                               `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the emails instead of scheduling them. Previewed emails have no result_id."`
@@ -206,7 +206,7 @@ type SendPhishingInput struct {
 // SendPath is the part of a path that contains the ID of a client's simulated email.
 type SendPath struct {
 	ClientPath
-	ResultID domain.ResultID `path:"result_id" doc:"Opaque ID of the simulated email, from the response that scheduled the email or from the client's phishing results."`
+	ResultID domain.ResultID `path:"result_id" doc:"Opaque ID of the simulated email. Take it from the response to your send request or from the client's phishing results."`
 }
 
 // CancelSendInput asks to cancel a simulated email.
@@ -217,7 +217,7 @@ type CancelSendsInput struct {
 	Path ClientPath
 	Body struct {
 		ResultIDs []domain.ResultID       `json:"result_ids,omitzero" optional:"2.5" validate:"omitnil,min=1,max=500" doc:"The simulated emails to cancel. A repeated ID counts once."`
-		Label     domain.Optional[string] `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"The label of the simulated emails to cancel; send it instead of result_ids. One request cancels at most 50,000 emails. An unknown label cancels no emails."`
+		Label     domain.Optional[string] `json:"label,omitzero" since:"2.5" validate:"omitnil,filled,max=100,name" doc:"The label of the simulated emails to cancel, instead of result_ids. One request cancels at most 50,000 emails. An unknown label cancels no emails."`
 	}
 
 	// Done is the last of the emails of the label that the step before the transaction has processed, by their IDs.
@@ -227,12 +227,12 @@ type CancelSendsInput struct {
 // SendsCancelled is the response to CancelSends.
 type SendsCancelled struct {
 	CancelledCount    int               `json:"cancelled_count" doc:"Number of cancelled emails, including emails that were already cancelled."`
-	NotCancelledCount int               `json:"not_cancelled_count" since:"2.5" doc:"Number of emails that were not cancelled. If you cancel by label, it includes emails beyond the limit of a request, which you can cancel by repeating the request, and not_cancelled contains at most 500 emails, sorted by send_at."`
+	NotCancelledCount int               `json:"not_cancelled_count" since:"2.5" doc:"Number of emails that were not cancelled. If you cancel by label, the number includes emails beyond the limit of 50,000 per request; repeat the request to cancel them. In this case, not_cancelled contains at most 500 emails, sorted by send_at."`
 	NotCancelled      []UncancelledSend `json:"not_cancelled" doc:"The emails that could not be cancelled, in the order of result_ids."`
 }
 
 // UncancelledSend is a simulated email that could not be cancelled.
 type UncancelledSend struct {
 	ResultID domain.ResultID     `json:"result_id" doc:"Opaque ID of the simulated email."`
-	Status   domain.ResultStatus `json:"status" doc:"Status of the result. scheduled: the email is being sent to the mail server, or may have been sent."`
+	Status   domain.ResultStatus `json:"status" doc:"Status of the result. scheduled: the email is being sent to the mail server or may have been sent."`
 }

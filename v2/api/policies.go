@@ -52,7 +52,7 @@ var (
 		ID: "policies.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/policies/:policy_id/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List a policy's users",
-		Description: "Returns the active users in the policy's audience in order of creation, and whether each user has signed the current " +
+		Description: "Returns the active users in the policy's audience, in order of creation, and whether each has signed the current " +
 			"version within the renewal period.",
 		Columns: []string{"user_id", "email", "name", "acknowledged_at"},
 	})
@@ -80,7 +80,7 @@ type ListPolicyUsersInput struct {
 	Query struct {
 		op.Paging
 		Status       domain.SignFilter `query:"status" validate:"enum" default:"all" doc:"Whether to return all users, only users who have signed or only users who have not."`
-		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only users whose record or signature changed at or after this time. An expired signature counts as a change. A new policy version counts as a change for the whole audience."`
+		UpdatedSince *domain.Time      `query:"updated_since" doc:"Only users whose record or signature changed at or after this time. Expired signatures and, for the whole audience, new policy versions count as changes."`
 	}
 }
 

@@ -7,23 +7,23 @@ import (
 
 // ReportedEmail is an email that a user reported and that is not a simulation, as v2 shows it.
 type ReportedEmail struct {
-	ID             domain.ReportedEmailID `json:"id" doc:"Opaque ID of the report."`
+	ID             domain.ReportedEmailID `json:"id" doc:"Opaque ID of the reported email."`
 	UserID         domain.UserID          `json:"user_id" doc:"The user who reported the email."`
 	ClientID       domain.ClientID        `json:"client_id" doc:"The user's client."`
 	ReportedAt     domain.Time            `json:"reported_at" doc:"When the user reported the email."`
 	Subject        string                 `json:"subject" doc:"Subject of the email. Can be empty."`
 	Sender         string                 `json:"sender" doc:"Sender as stated in the email, usually an email address."`
-	Classification domain.EmailClass      `json:"classification" doc:"Triage result; pending until the email is triaged. Draft: this field depends on the mailbox integration."`
+	Classification domain.EmailClass      `json:"classification" doc:"Triage result; pending until the email is triaged. This field is a draft and depends on the mailbox integration."`
 	ClassifiedAt   *domain.Time           `json:"classified_at" doc:"When the email was classified. Null while classification is pending."`
 	MailboxAction  *domain.MailboxAction  `json:"mailbox_action" doc:"What the mailbox integration did with the email. Null if not known. This field is a draft."`
-	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service learned of the report or the last classification. updated_since filters by this time."`
+	UpdatedAt      domain.Time            `json:"updated_at" since:"2.5" doc:"When the service received the report or the latest classification. updated_since filters by this time."`
 }
 
 // ListReportedEmails lists the emails that users reported.
 var ListReportedEmails = op.DeclareList[ListReportedEmailsInput, ReportedEmail](op.Meta{
 	ID: "phishing.reported.list", Method: "GET", Path: "/clients/:client_id/phishing/reported", Scope: domain.Read, Since: op.V2_2, Status: 200,
 	Summary: "List reported emails",
-	Description: "Returns the emails, other than simulations, that users reported with the report button, and their triage results, " +
+	Description: "Returns the emails (except simulations) that users reported with the report button, with triage results, " +
 		"in the order in which they were reported. An email reported by several users is listed once for each user.",
 	Columns: []string{"id", "user_id", "reported_at", "subject", "classification"},
 })

@@ -15,17 +15,17 @@ type SyncRun struct {
 	Created     int                `json:"created" doc:"Number of users created."`
 	Updated     int                `json:"updated" doc:"Number of users who changed or became active again, excluding merged and deactivated users."`
 	Deactivated int                `json:"deactivated" doc:"Number of users who became inactive because their account was disabled or removed, or left the group."`
-	Merged      int                `json:"merged" doc:"Number of existing users who were merged with a directory account that has the same email address. From now on, the directory updates these users."`
+	Merged      int                `json:"merged" doc:"Number of existing users who were merged with a directory account that has the same email address. Later runs update these users from the directory."`
 	Unchanged   int                `json:"unchanged" doc:"Number of all other users from the directory, counted at the end of the run."`
-	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts that the run could not fully apply, because no user could be created or linked, the user's email address could not be changed, or the account no longer exists but its user stays active. Guests and accounts without an email address are not listed."`
+	Skipped     []SkippedAccount   `json:"skipped" doc:"The first 100 accounts that the run could not fully apply. Either no user could be created or linked, the user's email address could not be changed, or the account no longer exists but its user stays active. Guests and accounts without an email address are not listed."`
 	Error       *string            `json:"error" doc:"Why the run failed and what to do. Null if the run did not fail."`
 	UpdatedAt   domain.Time        `json:"updated_at" since:"2.5" doc:"When the run last changed. updated_since filters by this time."`
 }
 
 // SkippedAccount is an account that a run skipped.
 type SkippedAccount struct {
-	Address string `json:"address" doc:"Email address in the directory, which can be invalid. For a user who stays active, the user's email address."`
-	Reason  string `json:"reason" doc:"Why the account was skipped, such as \"another user has this address\" or \"not a valid email address\". \"status_override\": the account no longer exists, but its user stays active because the status was set manually. Other reasons may be added."`
+	Address string `json:"address" doc:"Email address in the directory, possibly invalid. If the account no longer exists, its user's email address."`
+	Reason  string `json:"reason" doc:"Why the account was skipped, such as \"another user has this address\" or \"not a valid email address\". \"status_override\": the account no longer exists, but its user stays active because the status was set manually. Later releases may add other reasons."`
 }
 
 // The operations on directory syncs.

@@ -62,9 +62,9 @@ var (
 	AssignTraining = op.Declare[AssignTrainingInput, TrainingAssigned](op.Meta{
 		ID: "training.assign", Method: "POST", Path: "/clients/:client_id/training/assignments", Scope: domain.Write, Since: op.V2_2, Status: 200, ReachesOut: true,
 		Summary: "Assign a course",
-		Description: "Assigns a course to the active users in an audience and emails them, unless `notify` is false. Users who completed " +
-			"the course within its renewal window are listed in `skipped`; users who already have the course open keep it, so " +
-			"repeating the request changes nothing.",
+		Description: "Assigns a course to the active users in an audience and emails them, unless `notify` is false. Repeating " +
+			"the request changes nothing: users who already have the course open keep it, and users who completed it within " +
+			"its renewal window are listed in `skipped`.",
 	})
 	RemindTraining = op.Declare[RemindTrainingInput, TrainingReminded](op.Meta{
 		ID: "training.remind", Starred: true, Method: "POST", Path: "/clients/:client_id/training/reminders",
@@ -92,7 +92,7 @@ type ListClientTrainingInput struct {
 		UserID         string                `query:"user_id" validate:"max=500" doc:"Only this user's courses."`
 		UserStatus     domain.UserStatus     `query:"user_status" validate:"omitempty,enum" doc:"Only courses of users who currently have this status."`
 		CourseID       string                `query:"course_id" validate:"max=500" doc:"Only assignments of this course."`
-		Status         *AssignmentStatuses   `query:"status" doc:"Only courses with one of these statuses today (UTC), comma-separated."`
+		Status         *AssignmentStatuses   `query:"status" doc:"Only courses with one of these comma-separated statuses today (UTC)."`
 		CompletedSince *domain.Time          `query:"completed_since" doc:"Only courses completed at or after this time."`
 		CompletedUntil *domain.Time          `query:"completed_until" doc:"Only courses completed before this time."`
 		UpdatedSince   *domain.Time          `query:"updated_since" doc:"Only courses that were assigned or completed, became overdue, or moved in the user's list at or after this time."`
@@ -147,7 +147,7 @@ type RemindTrainingInput struct {
 	Path ClientPath
 	Body struct {
 		UserIDs []domain.UserID `json:"user_ids,omitzero" validate:"omitempty,min=1,max=500" doc:"The users to remind. Default: all active users of the client with overdue courses."`
-		DryRun  bool            `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the result. A preview neither sends reminders nor counts them as sent."`
+		DryRun  bool            `json:"dry_run,omitzero" since:"2.4" default:"false" doc:"Whether to preview the result. A preview sends no reminders and does not use up the daily limit."`
 	} `optional:"true"`
 }
 

@@ -103,14 +103,14 @@ var (
 	FindUsers = op.DeclareList[FindUsersInput, User](op.Meta{
 		ID: "users.find", Starred: true, Method: "GET", Path: "/users", Scope: domain.Read, Since: op.V2_4, Status: 200,
 		Summary: "Find users by email",
-		Description: "Returns the active and inactive users with an email address, ignoring case, across all clients that the API key " +
+		Description: "Returns active and inactive users with the given email address, ignoring case, across all clients that the API key " +
 			"can access. Users are listed in the order in which their clients were created.",
 		Columns: []string{"id", "client_id", "email", "first_name", "last_name", "status", "role", "risk.score", "risk.grade", "training.overdue_count"},
 	})
 	GetUser = op.Declare[GetUserInput, UserDetail](op.Meta{
 		ID: "users.get", Starred: true, Method: "GET", Path: "/users/:user_id", Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary:     "Get a user",
-		Description: "Returns the user with risk score and factors, collections and an exposure summary.",
+		Description: "Returns the user with their risk score, factors, collections and exposure summary.",
 	})
 	CreateUser = op.Declare[CreateUserInput, User](op.Meta{
 		ID: "users.create", Method: "POST", Path: "/clients/:client_id/users", Scope: domain.Write, Since: op.V2_2, Status: 201, ReachesOut: true,
@@ -122,7 +122,7 @@ var (
 	UpdateUser = op.Declare[UpdateUserInput, UserDetail](op.Meta{
 		ID: "users.update", Method: "PATCH", Path: "/users/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Update a user",
-		Description: "Changes only the fields that you send, and marks them as overrides that later directory syncs do not change. Users " +
+		Description: "Changes only the fields that you send and marks them as overrides, which later directory syncs do not change. Users " +
 			"cannot be deleted; to exclude a user from training and phishing, set `status` to `inactive`.",
 	})
 	RemoveOverride = op.Declare[RemoveOverrideInput, op.NoContent](op.Meta{
@@ -200,6 +200,6 @@ type UpdateUserInput struct {
 type RemoveOverrideInput struct {
 	Path struct {
 		UserPath
-		Field op.FieldName `path:"field" validate:"max=500" doc:"Name of the field, as listed in overrides, such as role, status or department. Returns 404 if overrides does not contain the field."`
+		Field op.FieldName `path:"field" validate:"max=500" doc:"Name of the field, as listed in overrides, such as role, status or department. If overrides does not contain the field, the operation returns 404."`
 	}
 }

@@ -15,8 +15,8 @@ type Webhook struct {
 	Status         domain.WebhookStatus   `json:"status" doc:"Status of the webhook. paused: a caller paused it. disabled: the service disabled it because deliveries failed for 24 hours, the endpoint returned 410, or the webhook's API key was revoked or has expired."`
 	CreatedAt      domain.Time            `json:"created_at" doc:"When the webhook was created."`
 	LastDeliveryAt *domain.Time           `json:"last_delivery_at" doc:"When a delivery last succeeded. Null if never."`
-	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if the last delivery succeeded, or if the URL was changed or the webhook was activated after the last delivery."`
-	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: deliveries failed for 24 hours and none succeeded (failures), the endpoint returned 410 (gone), or the webhook's API key was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled or was disabled by version 1.0 of the service."`
+	FailingSince   *domain.Time           `json:"failing_since" since:"2.4" doc:"When the current series of failures began. Null if no attempt has failed since the last success, URL change or activation."`
+	DisabledReason *domain.DisabledReason `json:"disabled_reason" since:"2.5" doc:"Why the service disabled the webhook: all deliveries failed for 24 hours (failures), the endpoint returned 410 (gone), or the webhook's API key was revoked (key_revoked) or has expired (key_expired). Null if the webhook is not disabled or was disabled by version 1.0 of the service."`
 
 	HasAuthorization bool `json:"has_authorization" since:"2.5" doc:"Whether deliveries include an Authorization header. Responses never contain the header's value."`
 }
@@ -24,7 +24,7 @@ type Webhook struct {
 // WebhookWithSecret is a subscription with the secret that its events are signed with, which is shown once.
 type WebhookWithSecret struct {
 	Webhook
-	Secret string `json:"secret" doc:"The secret that signs the events. The secret is not shown again."`
+	Secret string `json:"secret" doc:"The secret for verifying the signatures of deliveries. It is not shown again."`
 }
 
 // WebhookPath is the path of an operation on one subscription.
@@ -49,7 +49,7 @@ var (
 		ID: "webhooks.create", Method: "POST", Path: "/webhooks", Scope: domain.Write, Since: op.V2_3, Status: 201, ReachesOut: true,
 		Summary: "Create a webhook",
 		Description: "Creates an active webhook with the API key's access, limited by `client_ids`; a partner can have up to 20 webhooks. Only " +
-			"this response contains the secret that signs the deliveries.", Secret: true,
+			"this response contains the secret for verifying the signatures of deliveries.", Secret: true,
 	})
 	UpdateWebhook = op.Declare[UpdateWebhookInput, Webhook](op.Meta{
 		ID: "webhooks.update", Starred: true, Method: "PATCH", Path: "/webhooks/:webhook_id", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,
@@ -67,8 +67,8 @@ var (
 	ReplaceWebhookSecret = op.Declare[ReplaceWebhookSecretInput, WebhookWithSecret](op.Meta{
 		ID: "webhooks.secret", Starred: true, Method: "POST", Path: "/webhooks/:webhook_id/secret", Scope: domain.Write, Since: op.V2_3, Status: 200,
 		Summary: "Rotate a webhook secret",
-		Description: "Generates a new secret and returns it once; for 24 hours, both the old and the new secret sign events. Update your " +
-			"receivers within these 24 hours.", Secret: true,
+		Description: "Generates a new secret and returns it once; for 24 hours, events are signed with both the old and new secrets. " +
+			"Update your receivers within this time.", Secret: true,
 	})
 	TestWebhook = op.Declare[TestWebhookInput, WebhookTest](op.Meta{
 		ID: "webhooks.test", Method: "POST", Path: "/webhooks/:webhook_id/test", Scope: domain.Write, Since: op.V2_3, Status: 200, ReachesOut: true,

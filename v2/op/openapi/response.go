@@ -43,8 +43,8 @@ func newComponents() *openapi3.Components {
 			"X-Request-Id": header("ID of the request, which also appears in errors and logs. "+
 				"If you sent a valid X-Request-Id, the response returns it unchanged.",
 				openapi3.NewStringSchema().WithPattern(`^[A-Za-z0-9._-]{1,128}$`)),
-			"X-RateLimit-Limit": header("Number of requests allowed per minute: the limit of the API key or, "+
-				"if the operation has one, the lower limit for one client.", integerFrom(1)),
+			"X-RateLimit-Limit": header("Number of requests allowed per minute: the API key's limit or the operation's "+
+				"lower limit for one client, if any.", integerFrom(1)),
 			"X-RateLimit-Remaining": header("Number of requests left in the current window.", integerFrom(0)),
 			"X-RateLimit-Reset":     header("When the current window ends, in Unix seconds, rounded up.", integerFrom(0)),
 			retryAfter:              header(retryText, integerFrom(1)),
@@ -200,7 +200,7 @@ var failures = []Failure{
 		[]domain.FieldError{{Field: "Content-Encoding", Message: "must not be gzip; send the body uncompressed"}}},
 	{http.StatusTooManyRequests, domain.RateLimited, "`rate_limited`: the request exceeded the rate limit or the operation's limit. " +
 		"Wait for `Retry-After` seconds.", "more than 600 requests a minute with this key; retry after the time in Retry-After", nil},
-	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed to process the request. Its log contains the request ID.",
+	{http.StatusInternalServerError, domain.Internal, "`internal`: the service failed to process the request. The service's log contains the request ID.",
 		"something went wrong on our side; try again, and report the request ID if the problem persists", nil},
 	{http.StatusServiceUnavailable, domain.Unavailable, "`unavailable`: the service cannot process the request now, for example because its database is unavailable. " +
 		"Wait for `Retry-After` seconds.", "temporarily offline; try again later", nil},

@@ -76,8 +76,8 @@ var webhookHeaders = []struct {
 		"rotated, the header contains two signatures, separated by a space."},
 	{name: domain.SignatureHeader, about: "`t=` with the time in Unix seconds, and `v1=` with the hexadecimal HMAC-SHA256 of that time, " +
 		"a dot and the body. For 24 hours after the secret is rotated, the header contains two `v1` values."},
-	{name: domain.BodySignatureHeader, since: op.BodySignatureSince, about: "`sha256=` and the hexadecimal HMAC-SHA256 of the body alone, with the newest " +
-		"secret as its key. It does not cover the time, so use it only if your receiver cannot verify the other signatures."},
+	{name: domain.BodySignatureHeader, since: op.BodySignatureSince, about: "`sha256=` followed by the hexadecimal HMAC-SHA256 of the body alone, keyed with the " +
+		"newest secret. This signature does not cover the time, so use it only if your receiver cannot verify the other signatures."},
 }
 
 // addWebhooks adds a webhook for each form of the unions: the request that posts it.
