@@ -34,9 +34,9 @@ var (
 	InviteAdmin = op.Declare[InviteAdminInput, AdminInvite](op.Meta{
 		ID: "admins.invite", Method: "POST", Path: "/clients/:client_id/admins/invites", Scope: domain.Write, Since: op.V2_2,
 		Status: 202, ReachesOut: true, Summary: "Invite an admin",
-		Description: "Emails an invite to become an admin of the client; the invite is valid for 7 days. Returns 429 if you send more " +
-			"than 20 invites an hour for a client or 100 in 24 hours for a partner, and 409 if the email address belongs to an " +
-			"admin of the client or has an open invite.", Fails: []domain.Code{domain.Conflict},
+		Description: "Emails an invite to become an admin of the client; returns 409 if the email address belongs to one of the " +
+			"client's admins or has an open invite. Invites are valid for 7 days; sending more than 20 an hour for a client or 100 in 24 " +
+			"hours for a partner returns 429.", Fails: []domain.Code{domain.Conflict},
 	})
 )
 
@@ -61,7 +61,7 @@ type AdminInvite struct {
 	ID        domain.InviteID `json:"-"`
 	Email     string          `json:"email" format:"email" doc:"The invited email address."`
 	Status    InviteStatus    `json:"status" doc:"Status of the email. queued: the email will be sent."`
-	ExpiresAt domain.Time     `json:"expires_at" doc:"When the invite expires, 7 days from now."`
+	ExpiresAt domain.Time     `json:"expires_at" doc:"When the invite expires: 7 days after the request."`
 }
 
 // InviteStatus is the state of an invite's email.

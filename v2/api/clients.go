@@ -62,20 +62,20 @@ var (
 	ListClients = op.DeclareList[ListClientsInput, Client](op.Meta{
 		ID: "clients.list", Method: "GET", Path: "/clients", Scope: domain.Read, Since: op.V2_0, Status: 200,
 		Summary: "List clients",
-		Description: "Returns every client that the API key can access, with current user counts and summary values that can be up to " +
+		Description: "Returns every client that the API key can access, with current user counts and a summary that can be up to " +
 			"5 minutes old. Call this operation once per sync run, with `updated_since` to fetch only changed clients.",
 		Columns: []string{"id", "name", "users.active", "risk.average_score", "risk.grade", "risk.high_risk_users", "training.overdue_users", "phishing.click_rate_90d"},
 	})
 	GetClient = op.Declare[GetClientInput, Client](op.Meta{
 		ID: "clients.get", Method: "GET", Path: "/clients/:client_id", Scope: domain.Read, Since: op.V2_0,
 		Status: 200, PerClient: 60, Summary: "Get a client",
-		Description: "Returns the client with its summary. User counts are always current, but other values can be up to 5 minutes old, " +
-			"however often you call this operation.",
+		Description: "Returns the client with its summary. User counts are always current; the rest of the summary can be up to 5 minutes " +
+			"old, however often you call this operation.",
 	})
 	CreateClient = op.Declare[CreateClientInput, Client](op.Meta{
 		ID: "clients.create", Method: "POST", Path: "/clients", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		AllClients: true, Summary: "Create a client",
-		Description: "Creates a client that starts with the foundational training program and appears immediately in the list of " +
+		Description: "Creates a client, which starts with the foundational training program and immediately appears in the list of " +
 			"clients. To archive or delete a client, use the dashboard.", Fails: []domain.Code{domain.Conflict},
 	})
 	UpdateClient = op.Declare[UpdateClientInput, Client](op.Meta{

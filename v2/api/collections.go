@@ -71,7 +71,7 @@ var (
 		ID: "collections.members.add", Method: "POST", Path: "/clients/:client_id/collections/:collection_id/members", Scope: domain.Write, Since: op.V2_2, Status: 200,
 		Summary: "Add collection members",
 		Description: "Adds up to 500 of the client's users, ignoring existing members; if any user is unknown, no users are added. New members " +
-			"are assigned the courses of the frameworks that are assigned to the collection.",
+			"receive the courses of every framework assigned to the collection.",
 	})
 	RemoveMember = op.Declare[RemoveMemberInput, op.NoContent](op.Meta{
 		ID: "collections.members.remove", Method: "DELETE", Path: "/clients/:client_id/collections/:collection_id/members/:user_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
@@ -126,7 +126,7 @@ type ListMembersInput struct {
 type AddMembersInput struct {
 	Path CollectionPath
 	Body struct {
-		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500" doc:"The client's users to add. Existing members are ignored."`
+		UserIDs []domain.UserID `json:"user_ids" validate:"required,min=1,max=500" doc:"IDs of the users to add. Existing members are ignored."`
 	}
 }
 

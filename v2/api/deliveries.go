@@ -21,7 +21,7 @@ type WebhookTry struct {
 	At         domain.Time `json:"at" doc:"When the request was sent."`
 	StatusCode int         `json:"status_code" doc:"Status code of the response; 0 if there was no response."`
 	DurationMS int         `json:"duration_ms" doc:"Response time of the endpoint, in milliseconds."`
-	Response   string      `json:"response" doc:"The first KiB of the response, or the reason that there was no response."`
+	Response   string      `json:"response" doc:"The first KiB of the response or, if there was none, the reason."`
 }
 
 // The operations on the deliveries to a webhook.

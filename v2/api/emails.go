@@ -57,7 +57,7 @@ func (l *EnumList[E]) UnmarshalText(text []byte) error {
 		case slices.Contains(value.Values(), string(value)):
 			*l = append(*l, value)
 		default:
-			return errors.New("must be a list of " + strings.Join(value.Values(), ", "))
+			return errors.New("must be a list of these values, separated by commas: " + strings.Join(value.Values(), ", "))
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 // EventWith is an event with its data, as in the list of events and in the body of a delivery.
 type EventWith[Data any] struct {
 	ID        domain.EventID   `json:"id" doc:"Opaque ID of the event, identical in the list and in every delivery. Use the ID to skip events that you have already processed."`
-	Type      domain.EventType `json:"type" doc:"Type of the event. The type determines what data contains; see webhooks."`
+	Type      domain.EventType `json:"type" doc:"Type of the event, which determines what data contains. The webhooks section of the API reference describes data for each type."`
 	CreatedAt domain.Time      `json:"created_at" doc:"When the change happened."`
 	ClientID  domain.ClientID  `json:"client_id" doc:"Opaque ID of the client that the event is about."`
 	Data      Data             `json:"data" doc:"The object that the event is about, as the API returned it shortly after the change."`
@@ -70,14 +70,14 @@ var eventForms = []op.Form{
 		"title, manager, status, role, language, group or source. A new score, course or exposure does not cause this event."),
 	eventForm[UserDetail](domain.UserDeactivated, "A user became inactive."),
 	eventForm[PhishingResult](domain.ResultUpdated, "A user opened, clicked or reported a simulated email, opened its "+
-		"attachment, or submitted credentials. Cancelling a scheduled email also causes this event. The service combines "+
-		"changes that it processes together into one event. Read the latest status from `data`. Sent emails, failed "+
-		"emails and email scanner activity do not cause this event."),
+		"attachment, or submitted credentials. Cancelling a scheduled email also causes this event. If the service "+
+		"processes several changes to the same email together, it publishes a single event. Read the latest status from "+
+		"`data`. Sent emails, failed emails and email scanner activity do not cause this event."),
 	eventForm[ReportedEmail](domain.RealReported, "A user reported an email that is not a simulation."),
 	eventForm[UserAssignment](domain.CoursePassed, "A user passed a course."),
 	eventForm[UserAssignment](domain.CourseOverdue,
-		"A user did not complete a course by its due date. The service publishes the event once, within ten minutes of the "+
-			"end of the due date (UTC)."),
+		"A user did not complete a course by its due date. The service publishes the event once, within ten minutes after "+
+			"the due date ends (UTC)."),
 	eventForm[PolicyAcknowledgment](domain.PolicyAgreed, "A user signed a policy."),
 	eventForm[Exposure](domain.DataExposed, "A user's data was found in a breach."),
 	eventForm[SyncRun](domain.SyncDone, "A directory sync completed."),
@@ -113,9 +113,9 @@ func EventOf(e domain.PublishedEvent) Event {
 var ListEvents = op.DeclareFeed[ListEventsInput, Event](op.Meta{
 	ID: "events.list", Starred: true, Method: "GET", Path: "/events", Scope: domain.Read, Since: op.V2_3, Status: 200,
 	Summary: "List events",
-	Description: "Returns the events of the last 30 days for all clients that the API key can access, in order of " +
-		"publication; no event is ever added before a cursor that you have received. The feed never ends: stop reading " +
-		"when `page.has_more` is false, keep the last `page.next_cursor`, and continue from it later.",
+	Description: "Returns events from the last 30 days for all accessible clients, in order of publication; new events never " +
+		"appear before a cursor that you have received. By default, the feed never ends: stop reading when " +
+		"`page.has_more` is false, keep the last `page.next_cursor`, and continue from it later.",
 	Columns: []string{"id", "type", "created_at", "client_id"},
 })
 
@@ -124,9 +124,9 @@ type ListEventsInput struct {
 	Query struct {
 		op.FeedQuery
 		Types    EnumList[domain.EventType] `query:"types" doc:"Only events of these types, comma-separated."`
-		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events for this client."`
+		ClientID string                     `query:"client_id" validate:"max=500" doc:"Only events about this client."`
 		Follow   Follow                     `query:"follow" since:"2.5" doc:"Whether to follow the feed. If false, the feed ends like any other list: the last page has no next cursor."`
-		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. In the next request, you can safely use the latest created_at that you have read, if you deduplicate events by id."`
+		Since    *domain.Time               `query:"since" since:"2.5" doc:"Only events whose created_at is at or after this time. If you deduplicate events by id, you can continue from the latest created_at that you have read."`
 	}
 }
 

@@ -58,7 +58,7 @@ var (
 		ID: "clients.dark_web", Tag: "dark_web", Method: "GET", Path: "/clients/:client_id/dark-web",
 		Scope: domain.Read, Since: op.V2_1, Status: 200, PerClient: 30,
 		Summary:     "Get a client's dark web summary",
-		Description: "Returns the exposure counts of the client's users by status and severity, and the number of affected users.",
+		Description: "Returns exposure counts for the client's active users by status and severity, and the number of affected users.",
 	})
 	ListExposures = op.DeclareList[ListExposuresInput, Exposure](op.Meta{
 		ID: "dark_web.exposures.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/exposures",
@@ -72,9 +72,8 @@ var (
 		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List exposure counts by user",
-		Description: "Returns every active user, even without exposures, with the number of currently resolved and unresolved exposures. " +
-			"`since` and `until` limit the counts to exposures first seen between these times; if Dark Web Monitoring is not enabled " +
-			"for the client, the operation returns 403.",
+		Description: "Returns all active users, each with counts of the resolved and unresolved exposures first seen between " +
+			"`since` and `until`. Returns 403 if Dark Web Monitoring is not enabled for the client.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	})
 	ResolveExposure = op.Declare[ResolveExposureInput, Exposure](op.Meta{

@@ -42,7 +42,7 @@ type FrameworkAssignment struct {
 
 // FrameworkRef names a framework.
 type FrameworkRef struct {
-	ID       string `json:"id" doc:"Key of the framework in the catalog."`
+	ID       string `json:"id" doc:"ID of the framework in the catalog."`
 	Name     string `json:"name" doc:"The framework's name."`
 	Category string `json:"category" doc:"Category of the framework."`
 }
@@ -59,7 +59,7 @@ type FrameworkModules struct {
 	Training  bool `json:"training" doc:"Whether training is measured and the framework's courses are assigned."`
 	Phishing  bool `json:"phishing" doc:"Whether phishing is measured."`
 	Policies  bool `json:"policies" doc:"Whether policies are measured."`
-	Reporting bool `json:"reporting" doc:"Whether reports are measured."`
+	Reporting bool `json:"reporting" doc:"Whether compliance reporting is measured."`
 }
 
 // FrameworkEvaluation says which requirements of a framework are met.
@@ -78,7 +78,7 @@ type FrameworkRequirement struct {
 	Met    bool           `json:"met" doc:"Whether the target is reached or, for P2, not exceeded."`
 	Value  *float64       `json:"value" doc:"The measured value, in the unit of the target. Null if there is nothing to measure."`
 	Target *float64       `json:"target" doc:"The target: a percentage or, for R1, a number of reports. Null if there is none."`
-	Detail string         `json:"detail" doc:"The numerator and denominator of the value, in words."`
+	Detail string         `json:"detail" doc:"The value in words, for example: 8 of 12 users had nothing overdue."`
 }
 
 // The operations on frameworks and their assignments.
@@ -104,15 +104,14 @@ var (
 	AssignFramework = op.Declare[AssignFrameworkInput, FrameworkAssigned](op.Meta{
 		ID: "frameworks.assign", Method: "POST", Path: "/clients/:client_id/frameworks", Scope: domain.Write, Since: op.V2_2, Status: 201,
 		Summary: "Assign a framework",
-		Description: "Assigns a framework to an audience; all current and future users in the audience receive its required courses, due " +
-			"in 30 days. With `dry_run`, the operation previews the courses without changing anything; if the framework is " +
-			"already assigned to the audience, the operation returns 409.", Fails: []domain.Code{domain.Conflict},
+		Description: "Assigns a framework and its required courses, due in 30 days, to all current and future users in an audience. " +
+			"Returns 409 if the framework is already assigned to the audience.", Fails: []domain.Code{domain.Conflict},
 	})
 	RemoveFramework = op.Declare[RemoveFrameworkInput, op.NoContent](op.Meta{
 		ID: "frameworks.remove", Method: "DELETE", Path: "/clients/:client_id/frameworks/:assignment_id", Scope: domain.Write, Since: op.V2_2, Status: 204,
 		Summary: "Remove a framework assignment",
 		Description: "Removes the assignment and withdraws its courses from users who have not started them, unless the courses are also " +
-			"assigned for another reason. Completed courses remain on the users' records.",
+			"assigned for another reason. Completed courses remain in the users' records.",
 	})
 )
 
@@ -143,7 +142,7 @@ type GetFrameworkInput struct{ Path FrameworkPath }
 type AssignFrameworkInput struct {
 	Path ClientPath
 	Body struct {
-		FrameworkID FrameworkID                    `json:"framework_id" validate:"required,enum" doc:"Key of a framework in the catalog."`
+		FrameworkID FrameworkID                    `json:"framework_id" validate:"required,enum" doc:"ID of a framework in the catalog."`
 		Audience    domain.Optional[Audience]      `json:"audience,omitzero" doc:"The users to assign the framework to. Default: all users of the client. If you list users, the service creates a collection of these users as the audience."`
 		Modules     domain.Optional[AssignModules] `json:"modules,omitzero" doc:"The modules to enable."`
 		DryRun      bool                           `json:"dry_run,omitzero" default:"false" doc:"Whether to preview the result without changing anything."`
@@ -167,7 +166,7 @@ type AssignModules struct {
 	Training  domain.Optional[bool] `json:"training,omitzero" default:"true" doc:"Whether to measure training and assign the framework's courses."`
 	Phishing  domain.Optional[bool] `json:"phishing,omitzero" default:"true" doc:"Whether to measure phishing."`
 	Policies  domain.Optional[bool] `json:"policies,omitzero" default:"false" doc:"Whether to measure policies."`
-	Reporting domain.Optional[bool] `json:"reporting,omitzero" default:"true" doc:"Whether to measure reports."`
+	Reporting domain.Optional[bool] `json:"reporting,omitzero" default:"true" doc:"Whether to measure compliance reporting."`
 }
 
 // FrameworkAssigned is the response to AssignFramework.
@@ -181,7 +180,7 @@ type FrameworkAssigned struct {
 type CourseToSchedule struct {
 	CourseID  domain.CourseID `json:"course_id" doc:"Opaque ID of the course."`
 	Title     string          `json:"title" doc:"The course's title."`
-	UserCount int             `json:"user_count" doc:"Number of active users in the audience who do not have the course open and have not completed it within its renewal window."`
+	UserCount int             `json:"user_count" doc:"Number of active users in the audience who have no open assignment for the course and have not completed it within its renewal window."`
 }
 
 // RemoveFrameworkInput asks to remove a framework assignment.

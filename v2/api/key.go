@@ -9,8 +9,8 @@ import (
 var GetKey = op.Declare[GetKeyInput, Key](op.Meta{
 	ID: "key.get", Starred: true, Method: "GET", Path: "/key", Scope: domain.AnyScope, Since: op.V2_4, Status: 200,
 	Summary: "Get the current API key",
-	Description: "Returns the calling API key's scopes, access, networks and expiry, but not its secret, and the API release that " +
-		"the service runs. Any valid key can call this operation, so you can use it to test a connection.",
+	Description: "Returns the API release that the service runs, and the calling API key's scopes, access, networks and expiry, but " +
+		"not its secret. Any valid key can call this operation, so you can use it to test a connection.",
 })
 
 // GetKeyInput asks for the calling key.
