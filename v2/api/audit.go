@@ -35,7 +35,7 @@ type AuditObject struct {
 var ListAuditLog = op.DeclareList[ListAuditLogInput, AuditEntry](op.Meta{
 	ID: "audit_log.list", Tag: "audit", Starred: true, Method: "GET", Path: "/audit-log", Scope: domain.Read, Since: op.V2_5, Status: 200,
 	Summary: "List audit log entries",
-	Description: "Returns entries for successful writes by the partner's API keys and for operator commands that affected the " +
+	Description: "Returns entries for successful writes by the partner's API keys and for operator commands about the " +
 		"partner, newest first. A key with access to specific clients sees only its own entries and entries about those clients.",
 	Columns: []string{"at", "actor.type", "actor.key_prefix", "operation", "client_id", "object.type", "object.id"},
 })

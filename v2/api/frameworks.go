@@ -78,7 +78,7 @@ type FrameworkRequirement struct {
 	Met    bool           `json:"met" doc:"Whether the target is reached or, for P2, not exceeded."`
 	Value  *float64       `json:"value" doc:"The measured value, in the unit of the target. Null if there is nothing to measure."`
 	Target *float64       `json:"target" doc:"The target: a percentage or, for R1, a number of reports. Null if there is none."`
-	Detail string         `json:"detail" doc:"The value in words, for example: 8 of 12 users had nothing overdue."`
+	Detail string         `json:"detail" doc:"The value in words, with its numerator and denominator."`
 }
 
 // The operations on frameworks and their assignments.
