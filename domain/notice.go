@@ -95,7 +95,7 @@ func (f *WebhookFailure) Mail() (MessageType, Notice) {
 	n.Subject = "Your webhook is disabled"
 	n.Paragraphs = []string{
 		fmt.Sprintf("The %s is disabled and no longer receives events. %s", target, reason),
-		attempts + " GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
+		attempts + " GET /v2/events returns the events from the last 30 days, including undelivered events.",
 		fmt.Sprintf(`To reactivate the webhook, send PATCH /v2/webhooks/%s with {"status": "active"}. It then receives events from that moment on.`, f.ID),
 	}
 	return WebhookDisabledMail, n
@@ -122,9 +122,9 @@ func (e *WebhookKeyEnd) Mail() Notice {
 		Paragraphs: []string{
 			fmt.Sprintf("The webhook %s (%s) is disabled and no longer receives events. Its API key %s %s on %s.", e.ID, origin(e.URL),
 				e.Prefix, ended, e.At.UTC().Format("2 January 2006, 15:04 UTC")),
-			fmt.Sprintf(`To reactivate the webhook, send PATCH /v2/webhooks/%s with {"status": "active"} and another API key that has access to at least the same clients. `+
-				"The webhook then uses that key, still covers the same clients, and receives events from that moment on.", e.ID),
-			"GET /v2/events returns the events of the last 30 days, including those that were not delivered.",
+			fmt.Sprintf(`To reactivate the webhook, use another API key with access to at least the same clients. Send PATCH /v2/webhooks/%s with {"status": "active"}. `+
+				"The webhook then uses that key and still covers the same clients. It receives events from that moment on.", e.ID),
+			"GET /v2/events returns the events from the last 30 days, including undelivered events.",
 		},
 	}
 }

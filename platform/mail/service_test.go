@@ -122,7 +122,7 @@ func TestServiceMail(t *testing.T) {
 		"en Your data was found in a data breach: Forum & Co":                     {"en@example.test", "“Forum & Co” (forum.example) of 15 June 2025.", "\n- Passwords\n- Tea preferences\n", "1. Change your password at forum.example now.\n2. ", "https://haveibeenpwned.com"},
 		"es Sus datos aparecen en una filtración: Forum & Co":                     {"- Contraseñas\n- Tea preferences\n", "1. Cambie ahora su contraseña en forum.example.\n", "15 de junio de 2025"},
 		"fr Vos données figurent dans une fuite : Forum & Co":                     {"- Mots de passe\n", "1. Changez maintenant votre mot de passe sur forum.example.\n", "15 juin 2025"},
-		"en What gave the phishing simulation away":                               {"On 15 June 2026, you received an email with the subject “Urgent, Ada!” from ceo@bait.example", "gave it away:\n- It came from outside your organization", "\n- It threatened you with a loss", "Next time"},
+		"en What gave the phishing simulation away":                               {"On 15 June 2026, you received an email from ceo@bait.example with the subject “Urgent, Ada!”", "gave it away:\n- It came from outside your organization", "\n- It threatened you with a loss", "Next time"},
 		"es Lo que delataba la simulación de phishing":                            {"«Urgent, Ada!»", "- Venía de fuera de su organización", "\n- Le amenazaba", "La próxima vez"},
 		"fr Ce qui trahissait la simulation d’hameçonnage":                        {"« Urgent, Ada! »", "- Il venait de l’extérieur de votre organisation", "\n- Il vous menaçait", "La prochaine fois"},
 	}

@@ -45,7 +45,7 @@ func attentionSections(r *reading) (sections []Section, employees int) {
 			badIfAny(countFigure("With critical exposures", n.WithCritical, "employees today"), n.WithCritical))
 	}
 	attention := section(attentionHeading, noUsersNote(t.ActiveUsers), attentionText(n.Users, len(list),
-		"%s at least one reason for attention."), figures, Table{
+		"%s at least one of the issues below."), figures, Table{
 		Title: attentionHeading, Empty: "No active employee needs attention.",
 		Columns: slices.Concat(personColumns, numberColumns("Score"), []Column{{Title: "Reasons", Width: 5}}),
 		Rows: listRows(list, func(u *domain.UserInNeed) []any {

@@ -77,7 +77,7 @@ func TestEmployeesWhoNeedAttention(t *testing.T) {
 	for label, n := range counts {
 		d.figure(t, label, n)
 	}
-	if text := fmt.Sprintf("%d employees have at least one reason for attention. The table shows the %d most urgent.", len(want),
+	if text := fmt.Sprintf("%d employees have at least one of the issues below. The table shows the %d most urgent.", len(want),
 		mostShown); !strings.Contains(d.texts, text) {
 		t.Errorf("got the texts %q, want %q among them", d.texts, text)
 	}

@@ -35,7 +35,7 @@ func compliance(r *reading) []Section {
 			countFigure("Frameworks", len(list), "%d met in full", complete),
 			metFigure("Requirements", fulfilled, requirements),
 		},
-		Text("A requirement is not met if there is nothing to measure."),
+		Text("A requirement without a measured value counts as not met."),
 		barChart("Requirements met", "%", list, func(f *framework) string { return f.title },
 			func(f *framework) any { return WholePercent(f.Evaluation.Percentage()) }),
 		frameworkTable(list))}

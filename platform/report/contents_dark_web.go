@@ -36,11 +36,12 @@ func darkWeb(r *reading) []Section {
 	within, earlier := exposureTotal(byMonth), exposureTotal(before(r, reports.ExposureMonths.All))
 	const none = "No active employee has a known exposure."
 	return []Section{
-		section("Summary", noUsersNote(t.ActiveUsers), sentences(ifAny(sum.Unresolved, "%s %s %s, %d of them critical.",
+		section("Summary", noUsersNote(t.ActiveUsers), sentences(ifAny(sum.Unresolved, "%s %s %s (%d critical).",
 			quantity(sum.Affected, "employee"), choose(sum.Affected, "has", "have"),
 			quantity(sum.Unresolved, "unresolved exposure"), sum.By.Critical),
 			resolveCritical(sum.By.Critical)), darkWebFigures(sum, within, earlier),
-			Text("Unresolved and resolved exposures include all known exposures of active employees, whenever they were found."),
+			Text("The numbers of unresolved and resolved exposures cover all known exposures of active employees, "+
+				"no matter when they were found."),
 			Text(breachSource)),
 		section("By severity", severityBlocks(sum, severities),
 			Text("Critical: passwords and other secrets that give access. High: sensitive personal data. Medium: basic account data. Low: spam lists.")),

@@ -41,7 +41,7 @@ func metTable(list []framework) Block {
 	return Table{
 		Title: "Frameworks",
 		Line: func(cells []any) string {
-			return fmt.Sprintf("%s %d of %d (%s)", cells[0], cells[1], cells[2], textOf(cells[3]))
+			return fmt.Sprintf("%s (%d of %d met, %s)", cells[0], cells[1], cells[2], textOf(cells[3]))
 		},
 		Columns: slices.Concat([]Column{{Title: "Framework", Width: 4}}, numberColumns("Met", "Of", "Share")),
 		Rows: listRows(list, func(f *framework) []any {
@@ -55,7 +55,7 @@ func standingText(t *db.Tenant) string {
 	if t.ActiveUsers == 0 {
 		return "There are no active employees."
 	}
-	return fmt.Sprintf("The average risk score of %s is %d of 1,000: grade %s. A higher score means safer behavior.",
+	return fmt.Sprintf("The average risk score of %s is %d out of 1,000 (grade %s). A higher score means safer behavior.",
 		quantity(t.ActiveUsers, "active employee"), t.Summary.AverageScore, domain.GradeOf(t.Summary.AverageScore))
 }
 
@@ -119,7 +119,7 @@ const maxSteps = 5
 
 // resolveCritical recommends resolving the critical exposures.
 func resolveCritical(n int) string {
-	return ifAny(n, "Resolve %s: have the affected employees change their passwords.", quantity(n, "critical exposure"))
+	return ifAny(n, "Resolve %s: have each affected employee change their passwords.", quantity(n, "critical exposure"))
 }
 
 // trainHighRisk recommends training for the high-risk employees.
@@ -172,7 +172,7 @@ func (n *numbers) nextSteps() Block {
 		collectSignatures(n.asked-n.signed),
 		meetRequirements(n.requirements-n.met),
 		ifAny(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "Resolve %s.",
-			quantity(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "exposure")+" of other data"))
+			quantity(n.darkWeb.Unresolved-n.darkWeb.By.Critical, "exposure")+" of lower severity"))
 	if steps == nil {
 		return Text("Nothing is urgent. Continue training and simulations.")
 	}

@@ -36,8 +36,8 @@ func globalHealth(r *reading) []Section {
 // says what that average is; or that the others are too few.
 func healthText(own *ownHealth, others *reports.PeerHealth) Block {
 	if others.Clients < domain.LeastPeers {
-		return Text(fmt.Sprintf("There are too few other clients with active employees for an average: at least %d are needed.",
-			domain.LeastPeers))
+		return Text(fmt.Sprintf("There are too few other clients with active employees to compute an average. "+
+			"At least %d are needed.", domain.LeastPeers))
 	}
 	counts, compared := map[any]int{}, 0
 	for _, a := range areas(own, &others.Health) {
@@ -47,9 +47,9 @@ func healthText(own *ownHealth, others *reports.PeerHealth) Block {
 		}
 	}
 	return sentences(
-		ifAny(compared, "%s than the average of other clients in %d of %d areas. %s in %d.", textOf(betterWord),
-			counts[betterWord], compared, textOf(worseWord), counts[worseWord]),
-		fmt.Sprintf("The average covers your provider’s %s with active employees, all weighted equally. "+
+		ifAny(compared, "This client is better than the average of other clients in %d of %s and worse in %d.",
+			counts[betterWord], quantity(compared, "area"), counts[worseWord]),
+		fmt.Sprintf("The average covers your provider’s %s with active employees and weights them equally. "+
 			"For a client without simulated emails, the click and report rates count as 0%%.", quantity(others.Clients, "other client")))
 }
 

@@ -40,13 +40,13 @@ func employeeHistory(r *reading) []Section {
 	figures := blocks{
 		Figures{
 			count("Courses completed", domain.HistoryCompleted, neither, "%d assigned", n[domain.HistoryAssigned]),
-			count("Policies signed", domain.HistorySigned, neither, "signatures"),
+			count("Policies signed", domain.HistorySigned, neither, "in this period"),
 			count("Simulated emails sent", domain.HistorySent, neither, "to active employees"),
 			count("Links clicked", domain.HistoryClicked, lowerIsBetter, "in simulated emails"),
 		},
 		Figures{
 			count("Simulated emails reported", domain.HistoryReported, neither, "by active employees"),
-			count("Emails reported", domain.HistoryRealMail, neither, "not simulated"),
+			count("Emails reported", domain.HistoryRealMail, neither, "excluding simulated emails"),
 		},
 	}
 	if t.DarkWebMonitoring {
@@ -60,7 +60,7 @@ func employeeHistory(r *reading) []Section {
 	return append(attention,
 		sectionAfter(employees, "Activity", noUsersNote(t.ActiveUsers), figures),
 		section("All employees", Table{
-			Title: "History", GroupBy: len(personColumns), Empty: "No active employee has a known event in this period.",
+			Title: "History", GroupBy: len(personColumns), Empty: "No events were recorded for active employees in this period.",
 			Columns: slices.Concat(personColumns, []Column{{Title: "Time (UTC)", Kind: TimeColumn, Width: 2},
 				{Title: "Event", Width: 3}, {Title: "Subject", Width: 4}}),
 			Rows: statementRows(r, reports.History, func(e *domain.HistoryEvent) []any {

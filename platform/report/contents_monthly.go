@@ -43,7 +43,7 @@ func (n *numbers) monthFigures(earlier *numbers) Figures {
 	score := Figure{Label: "Average risk score", Note: "no score in this period"}
 	if last, ok := n.lastScore().(int); ok {
 		grade := domain.GradeOf(last)
-		score.Value, score.Note, score.Tone = last, "grade "+string(grade)+" at the end", gradeTone(grade)
+		score.Value, score.Note, score.Tone = last, "grade "+string(grade)+" at the period’s end", gradeTone(grade)
 	}
 	return Figures{
 		score.against(earlier.lastScore(), higherIsBetter),

@@ -92,7 +92,7 @@ func scoreFigure(t *db.Tenant) Figure {
 	grade := domain.GradeOf(t.Summary.AverageScore)
 	return Figure{
 		Label: "Average risk score", Value: t.Summary.AverageScore, Tone: gradeTone(grade),
-		Note: "grade " + string(grade) + " of A to F",
+		Note: "grade " + string(grade) + " on a scale of A to F",
 	}
 }
 

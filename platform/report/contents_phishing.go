@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	howClicksCount = "An email counts as clicked if its link was followed, its attachment opened or its form submitted. " +
-		"Actions by email scanners are not counted. An email counts in the month in which it was sent."
+	howClicksCount = "An email counts as clicked if its link was followed, its attachment was opened or its form was " +
+		"submitted. Actions by email scanners are not counted. Each email is counted in the month it was sent."
 	noMails = "No simulated emails were sent in this period."
 )
 
@@ -111,7 +111,7 @@ func phishingFigures(n, earlier domain.PhishingCounts) Block {
 	if n.Sent == 0 {
 		return Text(noMails)
 	}
-	submitted := badIfAny(countFigure("Credentials submitted", n.CredentialsSubmitted, "in simulated emails"),
+	submitted := badIfAny(countFigure("Credentials submitted", n.CredentialsSubmitted, "on simulated phishing pages"),
 		n.CredentialsSubmitted)
 	return append(append(Figures{sentFigure(n, earlier, "%d opened", n.Opened)}, clickFigures(n, earlier)...),
 		submitted.against(countOr(earlier.CredentialsSubmitted, earlier.Sent > 0), lowerIsBetter))

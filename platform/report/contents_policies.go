@@ -114,11 +114,11 @@ func signOffBlocks(list []domain.Policy) Block {
 	if policies == 0 {
 		return Text("No policy requires a signature.")
 	}
-	return blocks{sentences(ifAny(asked, "%d of %s (%s) %s valid.", signed, quantity(asked, "required signature"),
+	return blocks{sentences(ifAny(asked, "%d of %s (%s) %s in place.", signed, quantity(asked, "required signature"),
 		textOf(rateCell(signed, asked)), choose(asked, "is", "are")), collectSignatures(asked-signed)), Figures{
-		countFigure("Policies", len(list), "%d require a signature", policies),
+		countFigure("Policies", len(list), "signature required for %d", policies),
 		countFigure("Signed by everyone", complete, "of %s", quantity(policies, "policy")),
 		rateFigure("Signatures", signed, asked, 100 /* good */, 90 /* fair */, "signature"),
-		badIfAny(countFigure("Signatures missing", asked-signed, "of current versions"), asked-signed),
+		badIfAny(countFigure("Signatures missing", asked-signed, "on current versions"), asked-signed),
 	}, donutChart("Signatures asked for", []string{"Signed", "Missing"}, []Tone{Good, Bad}, signed, asked-signed)}
 }

@@ -30,8 +30,8 @@ func riskOverview(r *reading) []Section {
 				func(r *domain.RoleRisk) string { return enumText(r.Role) },
 				func(r *domain.RoleRisk) any { return r.AverageScore }),
 			gradeTable(d, t.ActiveUsers), roleTable(risk.ByRole)),
-		section("Score factors", Text("The table shows how many points each factor adds to or subtracts from the scores of all "+
-			"active employees in total."), factorTable(risk.TopFactors)),
+		section("Score factors", Text("The table shows the total points that each factor adds to or subtracts from the scores "+
+			"of active employees."), factorTable(risk.TopFactors)),
 		section("Employees with the highest risk", highestRiskTable(worst.Rows)),
 	}
 }
@@ -71,7 +71,7 @@ func roleTable(roles []domain.RoleRisk) Table {
 // factorTable returns a table of the factors of scores.
 func factorTable(factors []domain.FactorTotal) Table {
 	return Table{
-		Title: "Factors", Empty: "No factor affects the score of an active employee.",
+		Title: "Factors", Empty: "No factor affects the score of any active employee.",
 		Columns: slices.Concat([]Column{{Title: "Factor", Width: 4}}, numberColumns("Users", "Points")),
 		Rows:    listRows(factors, func(f *domain.FactorTotal) []any { return []any{f.Label, f.Users, f.Delta} }),
 	}

@@ -214,10 +214,10 @@ func courseTotals(courses []domain.CourseProgress) Block {
 		return nil
 	}
 	return Figures{
-		countFigure("Assigned courses", n.Users, "of %s", quantity(len(courses), "different course")),
+		countFigure("Assigned courses", n.Users, "across %s", quantity(len(courses), "course")),
 		rateFigure("Completed", n.Completed, n.Users, 95 /* good */, 80 /* fair */, "course"),
 		countFigure("Open", n.Open, "not due yet"),
-		badIfAny(countFigure("Overdue", n.Overdue, "past their due date"), n.Overdue),
+		badIfAny(countFigure("Overdue", n.Overdue, "past the due date"), n.Overdue),
 	}
 }
 

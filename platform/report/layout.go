@@ -99,8 +99,8 @@ func (l *layout) addGap(height float64) {
 }
 
 // lackingNote is the last text of a file whose fonts lack characters of the report.
-const lackingNote = "This file’s fonts lack some characters of the report, such as letters in names. These characters appear as “\uFFFD” " +
-	"or without their accents. The XLSX format of this report contains all characters."
+const lackingNote = "This file’s fonts lack some characters in the report, such as letters in names. These characters appear as “\uFFFD” " +
+	"or without their accents. The XLSX version of this report contains all characters."
 
 // finish draws the note that characters are missing, if any are, and the footer of every page, and writes the file. The
 // same document gives the same bytes.

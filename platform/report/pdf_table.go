@@ -62,7 +62,7 @@ func (l *layout) drawTable(ctx context.Context, t *Table, heading string) error 
 	case rows == 0:
 		l.drawText(Text(t.Empty))
 	case rows > maxPageRows:
-		l.place(7, l.words(fmt.Sprintf("%s more rows are omitted here. The XLSX format of this report contains all %s rows.",
+		l.place(7, l.words(fmt.Sprintf("Rows omitted here: %s. The XLSX version of this report contains all %s rows.",
 			countText(rows-maxPageRows), countText(rows)), 0, 5, smallStyle))
 	}
 	l.addGap(3)

@@ -81,7 +81,7 @@ func TestPages(t *testing.T) {
 		"Nguyen Thi Ánh", lackingNote, // the letters that the font does not have lose their marks
 		"=HYPERLINK(\"http://example.com\")", `-2+3 (\escaped\)`,
 		"No user clicked in this period.",
-		"500 more rows are omitted here. The XLSX format of this report contains all 1,500 rows.", userRow(maxPageRows - 1)[0].(string),
+		"Rows omitted here: 500. The XLSX version of this report contains all 1,500 rows.", userRow(maxPageRows - 1)[0].(string),
 		"A: 310", "B: 602", "9.5%", "4.2%", "Jun", "Clicked", // charts are text, too
 	} {
 		if !strings.Contains(all, squeeze(text)) {

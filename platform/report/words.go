@@ -25,6 +25,18 @@ var pageWords = map[string]string{
 	"To be signed": "Signature required",
 	"Unsigned":     "Missing",
 	"Wanted":       "Required",
+	"Compared":     "Comparison",
+	"Signed rate":  "Share signed",
+
+	"In 365 days":        "Completed in 365 days",
+	"In this period":     "Completed in this period",
+	"Oldest due on":      "Oldest due date",
+	"Clicks in a year":   "Clicks in 365 days",
+	"Highest unresolved": "Highest unresolved severity",
+	"Period before":      "Previous period",
+	"Average of others":  "Average of other clients",
+	"Found in period":    "Found in this period",
+	"Resolved in period": "Resolved in this period",
 
 	"All users":                          "All employees",
 	"Nobody: what it was for is deleted": "None: its group or collection was deleted",
@@ -37,6 +49,9 @@ var pageWords = map[string]string{
 	"Users on track with training":       "Employees on track with training",
 	"Simulated mails sent per user":      "Simulated emails sent per employee",
 	"Unresolved exposures of 100 users":  "Unresolved exposures per 100 employees",
+	"Click rate of the last 90 days":     "Click rate, last 90 days",
+	"Report rate of the last 90 days":    "Report rate, last 90 days",
+	"Average risk score at the end":      "Average risk score at the end of the period",
 
 	"Simulated mail sent":                   "Simulated email sent",
 	"Simulated mail opened":                 "Simulated email opened",

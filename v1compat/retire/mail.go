@@ -48,24 +48,24 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 	n := domain.Notice{
 		Subject: "Version 1 of the API ends on " + day, Action: "Read the migration guide", Path: "/docs/guide/moving-from-v1",
 		Facts:      []domain.NoticeFact{{Label: "Version 1 ends on", Value: day + " (UTC)"}, {Label: "Days left", Value: a.daysLeft(now)}},
-		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). From then on, its requests may fail with 410 Gone.", day)},
+		Paragraphs: []string{fmt.Sprintf("Version 1 of the API ends on %s (UTC). From then on, requests to version 1 may fail with 410 Gone.", day)},
 	}
 	if !now.Before(a.Sunset) {
 		deadline = "now"
 		n.Subject = "Version 1 of the API was to end on " + day
 		n.Facts[0].Label = "Version 1 was to end on"
-		n.Paragraphs[0] = n.Subject + " (UTC). Its requests may fail with 410 Gone at any time."
+		n.Paragraphs[0] = n.Subject + " (UTC). Requests to version 1 may fail with 410 Gone at any time."
 	}
 	switch kind {
 	case PostponeMail:
-		n.Subject = "The end of version 1 of the API is postponed to " + day
-		n.Paragraphs[0] = "The end of version 1 of the API is postponed. " + n.Paragraphs[0]
+		n.Subject = "The end of API version 1 has been postponed to " + day
+		n.Paragraphs[0] = "The end of API version 1 has been postponed. " + n.Paragraphs[0]
 	case RemindMail:
 		n.Subject = "Reminder: v" + strings.TrimPrefix(n.Subject, "V")
 	}
 	keys = slices.DeleteFunc(slices.Clone(keys), func(k *usage.Key) bool { return !stillCalls(k) })
 	if len(keys) == 0 {
-		n.Paragraphs = append(n.Paragraphs, "As far as the service can tell, your API keys no longer call version 1: there is nothing to move.")
+		n.Paragraphs = append(n.Paragraphs, "As far as the service can tell, your API keys no longer call version 1, so you have nothing to migrate.")
 		return n
 	}
 	n.Paragraphs = append(n.Paragraphs, "Your API keys have called version 1 in the last 30 days. Please move the programs that use them to version 2 "+deadline+".")
@@ -75,9 +75,9 @@ func (a Announcement) Notice(kind domain.MessageType, keys []*usage.Key, guides 
 		n.Tables = append(n.Tables, keyTable(k, guides))
 	}
 	if more := len(keys) - maxMailKeys; more > 0 {
-		n.After = append(n.After, fmt.Sprintf("%d more keys have called version 1.", more))
+		n.After = append(n.After, fmt.Sprintf("Other API keys that have called version 1: %d.", more))
 	}
-	n.After = append(n.After, "To list all calls of a key by day, call GET /v1/usage with that key. For the replacement of each operation, see "+domain.PublicURL+"/docs/migrating")
+	n.After = append(n.After, "To list a key's calls by day, call GET /v1/usage with that key. For the replacement of each operation, see "+domain.PublicURL+"/docs/migrating")
 	return n
 }
 
@@ -129,7 +129,7 @@ func keyPoints(k *usage.Key, guides map[string]string) (points []string) {
 		points = append(points, name+o.Operation+", "+calls+instead)
 	}
 	if more > 0 {
-		points = append(points, fmt.Sprintf("%s%d more operations", name, more))
+		points = append(points, fmt.Sprintf("%sother operations called: %d", name, more))
 	}
 	return points
 }
@@ -153,7 +153,7 @@ func keyTable(k *usage.Key, guides map[string]string) domain.NoticeTable {
 	}
 	var notes []string
 	if more > 0 {
-		notes = append(notes, fmt.Sprintf("%d more operations.", more))
+		notes = append(notes, fmt.Sprintf("Other operations called: %d.", more))
 	}
 	if by := mailedAgents(agents); by != "" {
 		notes = append(notes, "Called by "+by+".")

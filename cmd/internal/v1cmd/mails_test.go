@@ -150,7 +150,7 @@ func TestMailsAreBounded(t *testing.T) {
 		SELECT id, $1::date, 'v1', 'GET /v1/operation' || n, n, 0, $1::timestamptz, $1::timestamptz, '{}' FROM api_keys, generate_series(1, 20) AS n WHERE prefix LIKE 'many%'`, noon)
 	w.announce()
 	printed := w.tell(mailFlags{DryRun: true}, retire.AnnounceMail, func(context.Context) error { return nil })
-	if n := strings.Count(printed, "5 more operations"); n != 20 || !strings.Contains(printed, "\n5 more keys have called version 1.\n") || strings.Contains(printed, "key\n") {
+	if n := strings.Count(printed, "other operations called: 5"); n != 20 || !strings.Contains(printed, "\nOther API keys that have called version 1: 5.\n") || strings.Contains(printed, "key\n") {
 		t.Errorf("%d keys are cut:\n%s", n, printed)
 	}
 }
