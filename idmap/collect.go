@@ -147,7 +147,7 @@ func collect(values []any) ([]slot, error) {
 func walk(v reflect.Value, slots *[]slot) error {
 	if isRef(v.Type()) {
 		if !v.CanAddr() {
-			return fmt.Errorf("a %s that cannot be set: give a pointer", v.Type())
+			return fmt.Errorf("a %s cannot be set; pass a pointer", v.Type())
 		}
 		found := v.Addr().Interface().(referrer).slot()
 		if found.kind == 0 {
@@ -180,7 +180,7 @@ func walk(v reflect.Value, slots *[]slot) error {
 			}
 		}
 	case reflect.Map:
-		return fmt.Errorf("%s: what is in a map cannot be set", v.Type())
+		return fmt.Errorf("%s: values in a map cannot be set", v.Type())
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func TestWhatCannotBeCollected(t *testing.T) {
 			Refs map[string]Ref[domain.ClientKind]
 		}{}, "in a map"},
 		{&struct{ User Ref[domain.UserKind] }{}, "no numbers of this kind"},
-		{Ref[domain.ClientKind]{}, "give a pointer"},
+		{Ref[domain.ClientKind]{}, "pass a pointer"},
 		{&struct{ Client Ref[domain.ClientKind] }{RefTo(domain.ClientID(object(2)))}, "has no number"},
 	} {
 		if err := Number(t.Context(), r, c.out); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -84,7 +84,7 @@ func (s *sheet) findNamed(ctx context.Context, d *pg.DB) error {
 		if id, ok := ids[i+1]; ok {
 			s.add(row{r.line, pair{Template, r.number, UUID(id)}})
 		} else {
-			s.refuse(r.line, Orphan, "there is no imported template %q in %q", r.name, r.language)
+			s.refuse(r.line, Orphan, "there is no imported template %q in the language %q", r.name, r.language)
 		}
 	}
 	return nil
@@ -204,9 +204,9 @@ func refuseStaged(ctx context.Context, d *pg.DB, s *sheet) error {
 		case found.Stranger: // an object of another kind has the id
 			s.refuse(r.line, WrongKind, "%s is not the ID of a %s", anyID(r.id).UUID(), r.kind)
 		case found.Tombstone:
-			s.refuse(r.line, Duplicate, "%s %d was %s's", r.kind, r.number, holder)
+			s.refuse(r.line, Duplicate, "%s %d was assigned to %s", r.kind, r.number, holder)
 		default:
-			s.refuse(r.line, Duplicate, "%s %d is %s's", r.kind, r.number, holder)
+			s.refuse(r.line, Duplicate, "%s %d is assigned to %s", r.kind, r.number, holder)
 		}
 	}
 	return err

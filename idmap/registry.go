@@ -197,7 +197,7 @@ func (r *Registry) Describe(ctx context.Context, kind Kind, text string) ([]Entr
 	} else {
 		id, err := ParseID(kind, text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number and %w", text, err)
+			return nil, fmt.Errorf("%q is not a number; it is %w", text, err)
 		}
 		condition, value = "id = ?1::uuid", anyID(id)
 	}

@@ -30,7 +30,7 @@ func TestParity(t *testing.T) {
 	refused(t, 2, []string{"parity", "--url=" + s.address}, "no API key")
 	for words, args := range map[string][]string{
 		"--sample must be": {"--sample=0"}, "--all": {"--sample=3", "--all"}, "omit --v1-url": {"--all", "--writes=1", "--v1-url=" + s.address},
-		"has access to no client 999999": {"--writes=999999"}, `--writes: the key has access to no client "zebra"`: {"--writes=zebra"}, "--v1-url": {"--tolerate=email"},
+		"has access to no client 999999": {"--writes=999999"}, `--writes: the key can access no client named "zebra"`: {"--writes=zebra"}, "--v1-url": {"--tolerate=email"},
 	} {
 		refused(t, 2, parity(s.address, args...), words)
 	}

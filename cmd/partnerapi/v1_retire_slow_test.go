@@ -84,8 +84,8 @@ func TestRetirementIsFollowed(t *testing.T) {
 	s.get("/v1/openapi.yaml", "").want(http.StatusOK)
 	refused(t, 1, []string{"v1", "end", flag}, "version 1 ended on", "v1 phase --all on")
 	refused(t, 1, []string{"v1", "phase", flag, prefix(key), "on"}, "version 1 ended on", "v1 phase --all on")
-	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 is undone. From 2098-01-01 on", "v1 end")
-	if out := s.after("phase --all on", "ended=false"); strings.Contains(out, "is undone") {
+	says(t, must(t, "v1", "phase", flag, "--all", "on", "--until=2098-01-01"), "The end of version 1 has been undone. From 2098-01-01 on", "v1 end")
+	if out := s.after("phase --all on", "ended=false"); strings.Contains(out, "been undone") {
 		t.Errorf("a second time:\n%s", out)
 	}
 	s.get("/v1/clients", key).want(http.StatusOK)

@@ -95,10 +95,10 @@ func TestRetirementCommands(t *testing.T) {
 		{"v1 end --dry-run", []string{"version 1 cannot end; see the conditions marked fail"}, nil, ""},
 
 		{"v1 phase " + first + " off --until=2098-01-01",
-			[]string{first + " (sync): off until 2098-01-01. Running services follow within 30 seconds."}, &domain.AuditObject{Kind: "key"}, "phase until"},
+			[]string{first + " (sync): off until 2098-01-01. Running services apply the change within 30 seconds."}, &domain.AuditObject{Kind: "key"}, "phase until"},
 		{"v1 phase --partner=acme read_only", []string{"the keys of acme: read_only."}, &domain.AuditObject{Kind: "partner"}, "phase"},
 		{"v1 phase --all off --force", []string{"all keys: off.", "Keys created from now on can still use v1. To change that, run partnerapi v1 phase --new off"}, &domain.AuditObject{}, "phase"},
-		{"v1 phase --new off", []string{"keys created from now on cannot use v1, unless you create them with keys create --v1. Running services follow"},
+		{"v1 phase --new off", []string{"keys created from now on cannot use v1, unless you create them with keys create --v1. Running services apply"},
 			&domain.AuditObject{}, "new_keys"},
 		{"v1 phase --new on", []string{"keys created from now on can use v1."}, &domain.AuditObject{}, "new_keys"},
 		{"v1 phase --all on", []string{"all keys: on."}, &domain.AuditObject{}, "phase"},

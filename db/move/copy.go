@@ -108,7 +108,7 @@ func digestBoth(source, target side, digests func(side) ([]digest, error)) (a, b
 func disableTriggers(target side) error {
 	err := pg.Run(target.ctx, target.DB, "copy rows as they are", pg.SQL("SET LOCAL session_replication_role = replica"))
 	if pg.Denied(err) {
-		err = fmt.Errorf("the role of the new cell's database is not allowed to copy rows without running triggers; as a superuser, run "+
+		err = fmt.Errorf("the new cell's database role is not allowed to copy rows without running triggers; as a superuser, run "+
 			"GRANT SET ON PARAMETER session_replication_role TO the role (PostgreSQL 15 or later), or set --to to the URL of a superuser: %w", err)
 	}
 	return err

@@ -13,7 +13,7 @@ import (
 )
 
 // errFreezeEnded reports that a freeze reached its time limit before all rows were copied.
-var errFreezeEnded = errors.New("copying the remaining changes took longer than the limit for rejecting writes")
+var errFreezeEnded = errors.New("copying the remaining changes took longer than the time for which writes may be rejected")
 
 // handOver freezes the partner's writes, copies and checks the last differences, and makes the new cell serve the
 // partner, all within db.FreezeFor. The error is errFreezeEnded if the time was too short. After an error the writes
@@ -134,7 +134,7 @@ func (m *Move) copyDifferences(ctx context.Context, source side, c cellPair) err
 			break
 		}
 		if pass == lastPasses {
-			return errors.New("the copies remain different: the new cell's own work changes them, or another partner's row has the same unique key")
+			return errors.New("the copies still differ, because the new cell's own work changes them or another partner's row has the same unique key")
 		}
 	}
 	if err := m.waitForClock(ctx, source); err != nil {
@@ -155,7 +155,7 @@ func (m *Move) waitForClock(ctx context.Context, source side) error {
 	}
 	behind := newest.Sub(m.To.Now())
 	if behind > mostBehind {
-		return fmt.Errorf("the clock of the new cell is %s behind the newest change in the old cell; correct the clocks", behind)
+		return fmt.Errorf("the new cell's clock is %s behind the newest change in the old cell; correct the clocks", behind)
 	}
 	return domain.Pause(ctx, behind)
 }
@@ -210,7 +210,7 @@ func (m *Move) checkEqual(source, target side, o ownedIDs) error {
 			return err
 		}
 		if c.differs() {
-			return fmt.Errorf("%s differs between the two cells, in %d rows or more", t.name, c.rows)
+			return fmt.Errorf("%s differs between the two cells in at least %d rows", t.name, c.rows)
 		}
 	}
 	return m.checkCatalogues(source, target, o)

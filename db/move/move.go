@@ -102,7 +102,7 @@ func (m *Move) testPoint(point string) {
 func lockName(partner domain.PartnerID) string { return "move of partner " + partner.UUID() }
 
 // errMoving reports that another command has the lock.
-var errMoving = errors.New("another command is moving this partner, or its rows are being deleted; wait for that command, or stop it")
+var errMoving = errors.New("another command is moving this partner, or a process is deleting the partner's old rows; wait and try again")
 
 // withLock runs fn while holding the partner's lock in both cells. If another command has one, it returns errMoving.
 func (m *Move) withLock(ctx context.Context, fn func(context.Context) error) error {
@@ -221,7 +221,7 @@ func (m *Move) transfer(ctx context.Context, c cellPair) error {
 		if !errors.Is(err, errFreezeEnded) || freeze == maxFreezes {
 			return err
 		}
-		m.Logf("%v: copying again", err)
+		m.Logf("%v; copying again", err)
 	}
 }
 

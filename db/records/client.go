@@ -62,7 +62,7 @@ func (b *clients) apply(in *domain.ClientRecord, before, row *importedClient) er
 	if row.ArchivedAt == nil {
 		partner := b.found.find(domain.RefTo(row.Partner)) // nil if the record does not name it
 		if row.PartnerArchived || partner != nil && partner.Archived {
-			return errors.New("partner: it is archived; restore it first: partnerapi partners restore")
+			return errors.New("partner is archived; first, restore it with partnerapi partners restore")
 		}
 	}
 	b.touch(before, row, &row.UpdatedAt)
@@ -76,7 +76,7 @@ func (b *clients) apply(in *domain.ClientRecord, before, row *importedClient) er
 			return noSuch("program", course)
 		}
 		if slices.IndexFunc(program, func(other db.ProgramRow) bool { return other.CourseID == p.CourseID }) < i {
-			return fmt.Errorf("program has the course %s twice", in.Program.Value[i].Course)
+			return fmt.Errorf("program contains the course %s twice", in.Program.Value[i].Course)
 		}
 	}
 	if before != nil {

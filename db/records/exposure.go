@@ -65,7 +65,7 @@ func (b *exposures) create(in *domain.ExposureRecord, e *importedExposure) {
 func (b *exposures) apply(in *domain.ExposureRecord, before, e *importedExposure) error {
 	breach := b.breaches[in.BreachName.Value]
 	if breach == nil {
-		return fmt.Errorf("breach_name: %s; import the breaches first: partnerapi breaches import",
+		return fmt.Errorf("breach_name: %s; first, import the breaches with partnerapi breaches import",
 			domain.NoSuchObject(db.BreachNoun))
 	}
 	if before == nil && !in.Severity.Given {

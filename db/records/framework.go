@@ -50,7 +50,7 @@ func (b *frameworks) create(in *domain.FrameworkAssignmentRecord, row *importedF
 // and for a changed audience.
 func (b *frameworks) apply(in *domain.FrameworkAssignmentRecord, before, row *importedFramework) error {
 	if _, found := domain.FrameworkByID(row.FrameworkID); before == nil && !found {
-		return errors.New("framework must be a framework of the catalog, such as hipaa")
+		return errors.New("framework must be the ID of a framework in the catalog, such as hipaa")
 	}
 	switch audience := in.Audience.Value; {
 	case !in.Audience.Given: // a new one keeps the default, all users
@@ -74,13 +74,13 @@ func (b *frameworks) setAudience(row *importedFramework, a domain.AudienceRecord
 	row.AudienceType = a.Type
 	switch {
 	case a.Type == domain.FrameworkForAll && (a.ID != nil || a.Deleted):
-		return errors.New("audience: an audience of all users has only a type")
+		return errors.New("audience: id and deleted are not allowed if type is all")
 	case a.Type == domain.FrameworkForAll:
 		return nil
 	case a.ID == nil:
-		return errors.New("audience: needs the id of the " + string(a.Type))
+		return errors.New("audience: id is required if type is " + string(a.Type))
 	case a.Deleted && a.Type != domain.FrameworkForCollection:
-		return errors.New("audience: only a collection may be deleted")
+		return errors.New("audience: deleted is allowed only if type is collection")
 	}
 
 	row.AudienceID = &a.ID.UUID
@@ -90,9 +90,9 @@ func (b *frameworks) setAudience(row *importedFramework, a domain.AudienceRecord
 	}
 	switch exists := object.isOf(row.ClientID); {
 	case exists && a.Deleted:
-		return errors.New("audience: the collection exists and is not deleted")
+		return errors.New("audience: deleted is true, but the collection exists")
 	case !exists && !a.Deleted:
-		return fmt.Errorf("audience: there is no such %s of the client", a.Type)
+		return fmt.Errorf("audience: the client has no such %s", a.Type)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (b *groups) apply(_ *domain.GroupRecord, before, row *db.GroupRow) error {
 		return nil
 	case other == nil || other.ID == row.ID:
 	case other.Used || before != nil: // if row is not new, an earlier record has replaced it
-		return fmt.Errorf("manual: the client has the group %s for users who are managed manually", other.ID)
+		return fmt.Errorf("manual: the client already has the group %s for manually managed users", other.ID)
 	default:
 		b.replaced = append(b.replaced, other.ID)
 	}

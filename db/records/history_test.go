@@ -66,7 +66,7 @@ func TestImportExposures(t *testing.T) {
 	early.ResolvedAt = maybe(51 * day)
 
 	importAll(w, records.Exposures, []domain.ExposureRecord{exposure, unknown, early, exposure}, "created",
-		"refused: breach_name: there is no such breach; import the breaches first: partnerapi breaches import",
+		"refused: breach_name: there is no such breach; first, import the breaches with partnerapi breaches import",
 		"refused: resolved_at is before first_seen_at", "unchanged")
 	if risk, err := w.UserRisk(t.Context(), user); err != nil || risk.Score != 680 {
 		t.Errorf("scored %+v, %v", risk, err)
@@ -116,7 +116,7 @@ func TestImportFrameworkAssignments(t *testing.T) {
 	})
 	gdpr, none := of("gdpr"), of("none")
 	importAll(w, records.Frameworks, []domain.FrameworkAssignmentRecord{gdpr, of("gdpr"), gone, nobody, none},
-		"created", "refused: audience: already used by the framework assignment", "created", "refused: audience: there is no such group of the client", "refused: framework must be")
+		"created", "refused: audience is already used by the framework assignment", "created", "refused: audience: the client has no such group", "refused: framework must be")
 
 	type given struct {
 		due      domain.Date

@@ -79,7 +79,7 @@ func membershipsOf(c *db.Change, batch []any, found objects, results []domain.Im
 		client := domain.OrZero(found.find(r.ID)).ClientID
 		for n, k := range r.CollectionIDs.Value {
 			if !found.find(k).isOf(client) {
-				results[i] = domain.RefuseImport("collection_ids[%d]: %s; the user was imported without them", n,
+				results[i] = domain.RefuseImport("collection_ids[%d]: %s; the user was imported but not added to any collection", n,
 					domain.NoSuchObject(k.Noun()))
 			}
 		}

@@ -120,7 +120,7 @@ func refuseTaken(claims []claim, holders map[name][]holderRow, field string) (pa
 				}
 			}
 			if refuse {
-				*c.ImportResult = domain.RefuseImport("%s: already used by the %s %s", field, c.id.Noun(), like(c.id, other))
+				*c.ImportResult = domain.RefuseImport("%s is already used by the %s %s", field, c.id.Noun(), like(c.id, other))
 				c.Clashes, stable = true, false
 				delete(changing, id) // the object keeps its name
 				continue

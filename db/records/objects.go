@@ -127,7 +127,7 @@ func lookUp(ctx context.Context, c *db.Change, wanted objects) error {
 }
 
 // importFirst tells how to add missing templates.
-const importFirst = "; import the templates first: partnerapi templates import"
+const importFirst = "; first, import the templates with partnerapi templates import"
 
 // noSuch returns the refusal of a record whose field refers to an object that does not exist.
 func noSuch(field string, to reference) error {

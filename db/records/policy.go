@@ -69,7 +69,7 @@ func (b *policies) checkScope(in *domain.PolicyRecord, before, p *importedPolicy
 	switch {
 	case p.ScopeType == domain.TenantScope:
 		if id, ok := domain.RefAs[domain.ClientKind](scope); in.ScopeID.Given && (!ok || id != p.Client) {
-			return errors.New("scope_id: must be the policy's client, or omitted")
+			return errors.New("scope_id must be the policy's client or be omitted")
 		}
 		return nil
 	case !in.ScopeID.Given && in.ScopeType.Given && typeChanged:
@@ -90,7 +90,7 @@ func (b *policies) checkScope(in *domain.PolicyRecord, before, p *importedPolicy
 	case !ok || !collection.isOf(p.Client):
 		return noSuch("scope_id", id)
 	case deleted:
-		return errors.New("scope_deleted: the collection exists")
+		return errors.New("scope_deleted is true, but the collection exists")
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func (b *results) setTemplate(in *domain.ResultRecord, before, r *importedResult
 		template, found := b.templates[name.Value]
 		switch {
 		case !found:
-			return fmt.Errorf("template_name: there is no imported template %q in %s%s",
+			return fmt.Errorf("template_name: there is no imported template %q in the language %s%s",
 				name.Value.Name, name.Value.Language, importFirst)
 		case before != nil && template != before.Template:
 			return cannotChange("template")
@@ -223,15 +223,15 @@ func statusOf(r *domain.Result) domain.ResultStatus {
 func checkResult(r *domain.Result, at time.Time) error {
 	switch {
 	case (r.FailedAt != nil) != (r.Failure != ""):
-		return errors.New("failed_at and failure: a failed email needs both")
+		return errors.New("failed_at and failure must be set together")
 	case r.FailedAt != nil && r.SentAt != nil:
-		return errors.New("failed_at: the email was sent")
+		return errors.New("failed_at and sent_at must not both be set")
 	case r.ReportedAt != nil && !r.Reported:
 		return errors.New("reported is false, but reported_at is set")
 	case r.SentAt == nil && r.Reported:
-		return errors.New("reported: the email was not sent")
+		return errors.New("sent_at is required if the email was reported")
 	case r.SentAt == nil && r.Automated:
-		return errors.New("automated_reason: the email was not sent")
+		return errors.New("sent_at is required if automated_reason is set")
 	}
 	latest := at.Add(domain.SignalLead)
 	for _, f := range []struct {
@@ -248,7 +248,7 @@ func checkResult(r *domain.Result, at time.Time) error {
 			return fmt.Errorf("%s is in the future", f.name)
 		case f.at == r.FailedAt: // a failed email was not sent
 		case r.SentAt == nil:
-			return fmt.Errorf("%s: the email was not sent", f.name)
+			return fmt.Errorf("sent_at is required if %s is set", f.name)
 		case f.at.Before(*r.SentAt):
 			return fmt.Errorf("%s is before sent_at", f.name)
 		}
@@ -264,9 +264,9 @@ func checkProgress(before, after *domain.Result) error {
 	switch {
 	case before.Status.Beyond(after.Status), // ResultFailed is beyond all others, but only a scheduled email can fail
 		before.Status != after.Status && before.Status != domain.ResultScheduled && after.Status == domain.ResultFailed:
-		return fmt.Errorf("would move the result from %s back to %s", before.Status, after.Status)
+		return fmt.Errorf("the status cannot change back from %s to %s", before.Status, after.Status)
 	case before.Reported && !after.Reported:
-		return errors.New("reported: the email was already reported")
+		return errors.New("reported cannot change from true to false")
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func TestImportResultsRefuses(t *testing.T) {
 		want   string
 	}{
 		{of(func(r *domain.ResultRecord) { r.User.Value = domain.RefTo(domain.UserID{1}) }), "user: there is no such user"},
-		{of(func(r *domain.ResultRecord) { r.Template.Value = domain.RefTo(domain.TemplateID{1}) }), "template: there is no such template; import the templates first: partnerapi templates import"},
+		{of(func(r *domain.ResultRecord) { r.Template.Value = domain.RefTo(domain.TemplateID{1}) }), "template: there is no such template; first, import the templates with partnerapi templates import"},
 		{of(func(r *domain.ResultRecord) { r.Template = domain.Optional[domain.Ref[domain.TemplateKind]]{} }), "template is required"},
 		{of(func(r *domain.ResultRecord) {
 			r.TemplateName = domain.Give(domain.TemplateName{Name: "None", Language: "en"})
@@ -174,14 +174,14 @@ func TestImportResultsRefuses(t *testing.T) {
 		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt = none, moment(8*day) }), "send_at was more than 7 days ago"},
 		{of(func(r *domain.ResultRecord) { r.ClickedAt = maybe(4 * day) }), "clicked_at is before sent_at"},
 		{of(func(r *domain.ResultRecord) { r.ReportedAt = maybe(-day) }), "reported_at is in the future"},
-		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt, r.OpenedAt = none, moment(0), maybe(0) }), "opened_at: the email was not sent"},
+		{of(func(r *domain.ResultRecord) { r.SentAt, r.SendAt, r.OpenedAt = none, moment(0), maybe(0) }), "sent_at is required if opened_at is set"},
 		{of(func(r *domain.ResultRecord) { r.Reported, r.ReportedAt = domain.Give(false), maybe(0) }), "reported is false"},
 		{of(func(r *domain.ResultRecord) { r.FailedAt = maybe(0) }), "failed_at and failure"},
-		{of(func(r *domain.ResultRecord) { r.FailedAt, r.Failure = maybe(0), domain.Give(new("refused")) }), "failed_at: the email was sent"},
+		{of(func(r *domain.ResultRecord) { r.FailedAt, r.Failure = maybe(0), domain.Give(new("refused")) }), "failed_at and sent_at must not both be set"},
 		{domain.ResultRecord{ID: stored.ID, User: domain.Give(domain.RefTo(other))}, "user cannot be changed"},
 		{domain.ResultRecord{ID: stored.ID, Template: domain.Give(domain.RefTo(domain.TemplateID{15: 3}))}, "template cannot be changed"},
 		{domain.ResultRecord{ID: stored.ID, SentAt: moment(4 * day)}, "sent_at cannot be changed"},
-		{domain.ResultRecord{ID: stored.ID, ClickedAt: null}, "would move the result from clicked back to sent"},
+		{domain.ResultRecord{ID: stored.ID, ClickedAt: null}, "the status cannot change back from clicked to sent"},
 	}
 	for _, c := range cases {
 		importAll(w, records.Results, []domain.ResultRecord{c.record}, "refused: "+c.want)

@@ -113,7 +113,7 @@ func (b *training) setReasons(in *domain.TrainingRecord, row *importedTraining) 
 		case r.Direct:
 			direct = true
 		case !b.found.find(r.Framework).isOf(row.ClientID):
-			return fmt.Errorf("reasons[%d]: %s of the client", n, domain.NoSuchObject(r.Framework.Noun()))
+			return fmt.Errorf("reasons[%d]: the client has no such %s", n, r.Framework.Noun())
 		default:
 			frameworks = append(frameworks, r.Framework.ID)
 		}
@@ -136,7 +136,7 @@ func (b *training) checkRounds(row *importedTraining) error {
 	case before.round > 0 && (earlier == nil || earlier.CompletedAt == nil):
 		return clashError(fmt.Sprintf("round: the user has not completed round %d of the course", before.round))
 	case b.byKey[after] != nil && row.CompletedAt == nil:
-		return fmt.Errorf("completed_at is required: round %d of the course follows", after.round)
+		return fmt.Errorf("completed_at is required, because the user also has round %d of the course", after.round)
 	}
 	return nil
 }

@@ -43,15 +43,15 @@ func endpointOr(address, fallback string) string {
 func CheckEndpoint(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
-		return errors.New("not a URL")
+		return errors.New("the URL is invalid")
 	}
 	ip := net.ParseIP(u.Hostname())
 	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 	switch {
 	case u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%q is not a URL of scheme, host and path", u.Redacted())
+		return fmt.Errorf("%q must consist only of a scheme, a host and a path", u.Redacted())
 	case u.Scheme != "https" && (u.Scheme != "http" || !local):
-		return fmt.Errorf("%q is not https", u.Redacted())
+		return fmt.Errorf("%q must be an https URL", u.Redacted())
 	}
 	return nil
 }

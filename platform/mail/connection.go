@@ -71,10 +71,10 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 
 	c, err := smtp.NewClient(conn, s.host)
 	if err != nil {
-		return nil, fmt.Errorf("its greeting: %w", err)
+		return nil, fmt.Errorf("read the greeting: %w", err)
 	}
 	if err := c.Hello(name); err != nil {
-		return nil, fmt.Errorf("its response to the greeting: %w", err)
+		return nil, fmt.Errorf("send EHLO: %w", err)
 	}
 	if !s.implicitTLS && s.starttls != never {
 		if known, _ := c.Extension("STARTTLS"); known {
@@ -82,7 +82,7 @@ func (s *server) handshake(conn net.Conn) (*smtp.Client, error) {
 				return nil, fmt.Errorf("encrypt the connection: %w", err)
 			}
 		} else if s.starttls == required {
-			return nil, fmt.Errorf("%s does not offer STARTTLS, and the SMTP URL says starttls=required", s.host)
+			return nil, fmt.Errorf("%s does not offer STARTTLS, but the SMTP URL requires it (starttls=required)", s.host)
 		}
 	}
 	if s.user == "" {
@@ -218,7 +218,7 @@ type failure struct {
 func (f *failure) Error() string {
 	code, text := f.answer()
 	if code == 0 {
-		return fmt.Sprintf("the connection to the mail server failed at %s: %v", f.at, f.err)
+		return fmt.Sprintf("the connection to the mail server failed before the server confirmed %s: %v", f.at, f.err)
 	}
 	return fmt.Sprintf("the mail server refuses %s: %d %s", f.at, code, strings.Join(strings.Fields(text), " "))
 }

@@ -126,7 +126,7 @@ func (s *SMTP) dial(startCtx context.Context) (*connection, error) {
 	case startCtx.Err() != nil:
 		return nil, ErrNotStarted
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("connect to the mail server: it is not ready after %s", connectWithin)
+		return nil, fmt.Errorf("connect to the mail server: the server was not ready within %s", connectWithin)
 	}
 	return nil, fmt.Errorf("connect to the mail server: %w", err)
 }

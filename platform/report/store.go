@@ -40,7 +40,7 @@ type File struct {
 }
 
 // ErrNoFile is the error if the store has no file of a report.
-var ErrNoFile = errors.New("the store has no file of the report")
+var ErrNoFile = errors.New("the store has no file for the report")
 
 const (
 	// storeCheck bounds the check of a store when it is opened.
@@ -125,7 +125,7 @@ func OpenStore(ctx context.Context, address, dir string, log *slog.Logger) (*Sto
 	defer cancel()
 	switch exists, err := o.exists(ctx); {
 	case err != nil:
-		log.WarnContext(ctx, "the report store does not respond; reports wait for it", "error", err)
+		log.WarnContext(ctx, "the report store does not respond; reports wait until it does", "error", err)
 	case !exists:
 		return nil, fmt.Errorf("there is no bucket %s; create it, or choose another with --report-store", bare(u))
 	}
@@ -211,7 +211,7 @@ func (s *Store) checkReads(ctx context.Context, key string) error {
 func createTemporary() (file *os.File, discard func(), err error) {
 	file, err = os.CreateTemp("", "report-*")
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a temporary file: %w", err)
+		return nil, nil, fmt.Errorf("create a temporary file: %w", err)
 	}
 	removed := os.Remove(file.Name()) == nil // false if the system does not remove open files
 	return file, func() {

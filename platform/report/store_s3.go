@@ -36,7 +36,7 @@ func openS3(u *url.URL) (*s3, error) {
 	providers := []credentials.Provider{&credentials.EnvAWS{}}
 	if u.Scheme == "gs" {
 		if os.Getenv("AWS_ACCESS_KEY_ID") == "" {
-			return nil, errors.New("gs:// needs an HMAC key of Google Cloud Storage; set AWS_ACCESS_KEY_ID to its access ID " +
+			return nil, errors.New("gs:// requires a Google Cloud Storage HMAC key; set AWS_ACCESS_KEY_ID to the key's access ID " +
 				"and AWS_SECRET_ACCESS_KEY to its secret (Cloud Storage, Settings, Interoperability)")
 		}
 		endpoint, region = googleEndpoint, "auto"
@@ -47,7 +47,7 @@ func openS3(u *url.URL) (*s3, error) {
 
 	at, err := url.Parse(cmp.Or(endpoint, "https://s3.amazonaws.com"))
 	if err != nil || at.Host == "" || at.User != nil || at.Scheme != "https" && at.Scheme != "http" {
-		return nil, errors.New("the endpoint of the store is not a URL; use https://host")
+		return nil, errors.New("the store's endpoint must be an http or https URL with a host, such as https://host")
 	}
 	options := &minio.Options{
 		Creds: credentials.NewChainCredentials(providers), Secure: at.Scheme == "https", Region: region,

@@ -89,7 +89,7 @@ func TestBadBrands(t *testing.T) {
 		`'display_name':'x'`:        "partner or client is required",
 		`'partner':#77`:             "partner: " + domain.NoSuchObject("partner"),
 		`'client':#77`:              "client: " + domain.NoSuchObject("client"),
-		`'client':#10,'partner':#3`: "client: it is another partner's",
+		`'client':#10,'partner':#3`: "client belongs to another partner",
 		`'partner':'00000000-0000-0000-0000-000000000000'`: "partner must be a UUID, or par_ and 26 characters",
 		`'partner':#1,'accent_color':'red'`:                "accent_color must be a color as #rrggbb, such as #1f5fbf",
 		`'partner':#1,'logo':'AAAA'`:                       "logo must be a PNG or JPEG image",

@@ -8,8 +8,8 @@ type FormatError string
 func (e FormatError) Error() string { return string(e) }
 
 // errOneDocument is the error of JSON that is not one object on each line.
-const errOneDocument = FormatError("the input is JSON that spans several lines, or a list; it must contain one object per line, as " +
-	"jq -c . FILE writes it, or jq -c '.[]' FILE for a list")
+const errOneDocument = FormatError("the input is JSON that spans several lines, or a list; write one object per line with " +
+	"jq -c . FILE or, for a list, jq -c '.[]' FILE")
 
 // errNoTable is the error of JSON in place of a table.
 const errNoTable = FormatError("the input is JSON, not a table; omit --csv")
@@ -28,7 +28,7 @@ var marks = []struct {
 }
 
 // errUTF16 is the error of a text in UTF-16.
-const errUTF16 = FormatError("the input is in UTF-16; save it in UTF-8, or convert it with iconv -f UTF-16 -t UTF-8 FILE")
+const errUTF16 = FormatError("the input is in UTF-16; save it as UTF-8, or convert it with iconv -f UTF-16 -t UTF-8 FILE")
 
 // checkHead returns a FormatError if the first bytes of an input are of another format. UTF-16 is an error unless
 // utf16OK is true.

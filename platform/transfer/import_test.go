@@ -145,7 +145,7 @@ func TestNames(t *testing.T) {
 		ref("client", 14, `'partner':#1,'name':'Acme'`), ref("client", 10, `'name':'Old Acme'`))
 	w.want("1 created, 1 updated, 0 unchanged",
 		ref("client", 15, `'partner':#1,'name':'Old  ACME'`), ref("client", 10, `'archived':true`))
-	w.refuse("name: already used by the client "+cli(15), ref("client", 10, `'archived':false`))
+	w.refuse("name is already used by the client "+cli(15), ref("client", 10, `'archived':false`))
 	w.want("1 created, 0 updated, 1 unchanged", ref("collection", 31, `'client':#10,'name':'Other'`), ref("collection", 30, `'name':'Board'`))
 	w.want("0 created, 2 updated, 0 unchanged", ref("collection", 31, `'name':'Board'`), ref("collection", 30, `'name':'Other'`))
 	w.is(`(bo@acme.example,ana@acme.example)`, `SELECT
@@ -154,7 +154,7 @@ func TestNames(t *testing.T) {
 	counts, refusals := w.take(ref("user", 22, `'client':#10,'email':'new@acme.example'`),
 		ref("user", 23, `'client':#10,'email':'New@acme.example'`), ref("user", 24, `'client':#10,'email':'bo@acme.example'`))
 	if counts != "1 created, 0 updated, 0 unchanged, 2 refused" ||
-		refusals != "line 2: email: already used by the user "+usr(22)+"\nline 3: email: already used by the user "+usr(20)+"\n" {
+		refusals != "line 2: email is already used by the user "+usr(22)+"\nline 3: email is already used by the user "+usr(20)+"\n" {
 		t.Errorf("%s\n%s", counts, refusals)
 	}
 }
@@ -176,7 +176,7 @@ func TestSpellings(t *testing.T) {
 			w.is(want, "SELECT string_agg(email || coalesce(' ' || email_state, ''), ', ' ORDER BY id) FROM "+kind.object+"s WHERE id >= $1", id(22))
 		}
 		counts, refusals := w.take(add(22, "straße@acme.example"), add(23, "STRASSE@acme.example"), add(24, "a@bücher.example"), add(25, "Νίκος@acme.example"))
-		if counts != "3 created, 0 updated, 0 unchanged, 1 refused" || refusals != "line 2: email: already used by the "+kind.object+" "+kind.id+"\n" {
+		if counts != "3 created, 0 updated, 0 unchanged, 1 refused" || refusals != "line 2: email is already used by the "+kind.object+" "+kind.id+"\n" {
 			t.Errorf("%s\n%s", counts, refusals)
 		}
 		counts, refusals = w.take(add(26, "strasse@acme.example"), set(24, "ΝΊΚΟΣ@acme.example"))
@@ -332,7 +332,7 @@ func TestBadLines(t *testing.T) {
 		line("user", 1, `'client':'acme'`):                                   "client must be a UUID, or cli_ and 26 characters",
 		line("user", 1, `'collection_ids':['x']`):                            "collection_ids[0] must be a UUID, or col_ and 26 characters",
 		line("user", 1, `'collection_ids':'x'`):                              "collection_ids must be an array",
-		line("user", 1, `'send_welcome_email':true`):                         "send_welcome_email must be false, as an import sends no emails",
+		line("user", 1, `'send_welcome_email':true`):                         "send_welcome_email must be false, because an import sends no emails",
 		line("user", 1, `'overrides':['role','shoes']`):                      "overrides[1] must be one of first_name, last_name, department, job_title, manager_email, status, role, preferred_language",
 		line("client", 1, `'name':' '`):                                      "name must not be blank",
 		line("client", 1, `'archived':'yes'`):                                "archived must be true or false",
@@ -343,7 +343,7 @@ func TestBadLines(t *testing.T) {
 		line("course", 1, `'titles':{'de':'Titel'}`):                         `titles[de] must be one of en, es, fr-ca`,
 		line("policy", 1, `'scope_id':'usr_1'`):                              "scope_id must be a UUID or an ID from the API",
 		line("policy", 1, `'version':0`):                                     "version must be between 1 and 2147483647",
-		"{\"object\":\"user\",\"x\":\"" + strings.Repeat("x", 1<<20) + "\"}": "is longer than 1048576 bytes",
+		"{\"object\":\"user\",\"x\":\"" + strings.Repeat("x", 1<<20) + "\"}": "the line is longer than 1048576 bytes",
 	} {
 		w.refuse(reason, line)
 	}
@@ -368,7 +368,7 @@ func TestManualGroupsOfOneBatch(t *testing.T) {
 		{[]string{other, ref("group", 11, `'name':'D'`)}, "1 created, 0 updated, 0 unchanged, 1 refused", prefixed[domain.GroupKind](12)},
 	} {
 		counts, refusals := w.take(c.lines...)
-		if want := "line 2: manual: the client has the group " + c.held + " for users who are managed manually\n"; counts != c.counts || refusals != want {
+		if want := "line 2: manual: the client already has the group " + c.held + " for manually managed users\n"; counts != c.counts || refusals != want {
 			t.Errorf("%s\n%snot %s\n%s", counts, refusals, c.counts, want)
 		}
 	}
@@ -386,37 +386,37 @@ func TestRefused(t *testing.T) {
 	const nothing = "there is no such "
 	for line, reason := range map[string]string{
 		ref("partner", 4, ""):                                                                         "name is required",
-		ref("partner", 4, `'name':'NORTHWIND'`):                                                       "name: already used by the partner " + id(1),
+		ref("partner", 4, `'name':'NORTHWIND'`):                                                       "name is already used by the partner " + id(1),
 		ref("course", 4, ""):                                                                          "title is required",
 		ref("client", 60, `'name':'X'`):                                                               "partner is required",
 		ref("client", 60, `'partner':#9,'name':'X'`):                                                  "partner: " + nothing + "partner",
 		ref("client", 60, `'partner':#1,'name':'X','program':[#9]`):                                   "program: " + nothing + "course",
-		ref("client", 60, `'partner':#1,'name':'ACME'`):                                               "name: already used by the client " + cli(10),
+		ref("client", 60, `'partner':#1,'name':'ACME'`):                                               "name is already used by the client " + cli(10),
 		ref("client", 10, `'partner':#3`):                                                             "partner cannot be changed",
 		ref("admin", 60, `'email':'a@b.example','name':'A'`):                                          "partner or client is required",
 		ref("admin", 60, `'client':#10,'name':'A','role':'admin'`):                                    "email is required",
 		ref("admin", 60, `'client':#9,'email':'a@b.example','name':'A','role':'admin'`):               "client: " + nothing + "client",
-		ref("admin", 60, `'client':#10,'partner':#3,'email':'a@b.example','name':'A','role':'admin'`): "client: it is another partner's",
-		ref("admin", 60, `'client':#10,'email':'boss@acme.example','name':'A','role':'admin'`):        "email: already used by the admin " + prefixed[domain.AdminKind](11),
+		ref("admin", 60, `'client':#10,'partner':#3,'email':'a@b.example','name':'A','role':'admin'`): "client belongs to another partner",
+		ref("admin", 60, `'client':#10,'email':'boss@acme.example','name':'A','role':'admin'`):        "email is already used by the admin " + prefixed[domain.AdminKind](11),
 		ref("admin", 11, `'client':#50`):                                                              "client cannot be changed",
 		ref("group", 60, `'client':#9,'name':'G'`):                                                    "client: " + nothing + "client",
-		ref("group", 60, `'client':#10,'name':'G','manual':true`):                                     "manual: the client has the group " + prefixed[domain.GroupKind](13) + " for users who are managed manually",
+		ref("group", 60, `'client':#10,'name':'G','manual':true`):                                     "manual: the client already has the group " + prefixed[domain.GroupKind](13) + " for manually managed users",
 		ref("group", 12, `'manual':true`):                                                             "manual cannot be changed",
 		ref("group", 12, `'client':#50`):                                                              "client cannot be changed",
 		ref("user", 60, `'email':'a@b.example'`):                                                      "client is required",
 		ref("user", 60, `'client':#9,'email':'a@b.example'`):                                          "client: " + nothing + "client",
 		ref("user", 60, `'client':#10,'email':'a@b.example','group':#51`):                             "group: " + nothing + "group",
 		ref("user", 20, `'client':#50`):                                                               "client cannot be changed",
-		ref("user", 20, `'collection_ids':[#9]`):                                                      "collection_ids[0]: " + nothing + "collection; the user was imported without them",
+		ref("user", 20, `'collection_ids':[#9]`):                                                      "collection_ids[0]: " + nothing + "collection; the user was imported but not added to any collection",
 		ref("collection", 60, `'client':#10`):                                                         "name is required",
-		ref("collection", 60, `'client':#10,'name':'board'`):                                          "name: already used by the collection " + prefixed[domain.CollectionKind](30),
-		ref("collection", 30, `'members':[#20,#52]`):                                                  "members[1]: " + nothing + "user of the client",
+		ref("collection", 60, `'client':#10,'name':'board'`):                                          "name is already used by the collection " + prefixed[domain.CollectionKind](30),
+		ref("collection", 30, `'members':[#20,#52]`):                                                  "members[1]: the client has no such user",
 		ref("collection", 30, `'client':#50`):                                                         "client cannot be changed",
 		ref("policy", 60, `'client':#10`):                                                             "title is required",
 		ref("policy", 60, `'client':#10,'title':'T','scope_type':'collection'`):                       "scope_id is required",
 		ref("policy", 60, `'client':#10,'title':'T','scope_type':'collection','scope_id':#12`):        "scope_id: " + nothing + "collection",
 		ref("policy", 60, `'client':#10,'title':'T','scope_type':'user_container','scope_id':#51`):    "scope_id: " + nothing + "group",
-		ref("policy", 60, `'client':#10,'title':'T','scope_id':#50`):                                  "scope_id: must be the policy's client, or omitted",
+		ref("policy", 60, `'client':#10,'title':'T','scope_id':#50`):                                  "scope_id must be the policy's client or be omitted",
 	} {
 		w.refuse(reason, line)
 	}

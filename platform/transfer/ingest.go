@@ -84,7 +84,7 @@ func (in *ingestion) checkLine(l *inputLine) {
 func (in *ingestion) apply(ctx context.Context, last *inputLine) error {
 	results, err := ingest.Apply(ctx, in.db, in.signals)
 	if err != nil {
-		return fmt.Errorf("apply the lines after %d: %w", in.done, err)
+		return fmt.Errorf("apply the lines after line %d: %w", in.done, err)
 	}
 	for _, e := range in.entries {
 		repeated := false

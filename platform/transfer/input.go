@@ -16,7 +16,7 @@ import (
 const MaxLine = 1 << 20
 
 // errTooLong is the error of a line longer than MaxLine.
-var errTooLong = fmt.Errorf("is longer than %d bytes", MaxLine)
+var errTooLong = fmt.Errorf("the line is longer than %d bytes", MaxLine)
 
 // byteOrderMark is written by some editors at the start of a text in UTF-8.
 const byteOrderMark = "\uFEFF"

@@ -109,7 +109,7 @@ func (k *kind) read(text []byte, now time.Time) (record any, err error) {
 		return nil, err
 	}
 	if u, ok := record.(*domain.UserRecord); ok && u.SendWelcomeEmail.Value {
-		f.Add("send_welcome_email", "must be false, as an import sends no emails")
+		f.Add("send_welcome_email", "must be false, because an import sends no emails")
 	}
 	return record, errorOf(f)
 }

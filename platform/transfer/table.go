@@ -76,7 +76,7 @@ func (t *tableReader) next() inputLine {
 		switch {
 		case isBad && bad.Line > bad.StartLine:
 			t.line = t.before + bad.StartLine
-			return t.fault("has an unclosed quotation mark; the lines from here to %d were not read", t.before+bad.Line)
+			return t.fault("the row has an unclosed quotation mark; the lines up to line %d were not read", t.before+bad.Line)
 		case isBad:
 			t.line = t.before + bad.StartLine
 			return t.fault(badQuotes)
@@ -95,7 +95,8 @@ func (t *tableReader) next() inputLine {
 }
 
 // badQuotes is the fault of a row with a quotation mark that is not paired.
-const badQuotes = "has an unpaired quotation mark; enclose a cell that contains one in quotation marks, and double the mark"
+const badQuotes = "the row has an unpaired quotation mark; if a cell contains a quotation mark, enclose the cell in quotation marks " +
+	"and double the mark"
 
 // maxRow is the maximum length of a row in bytes, which is held in memory; that of a line of JSON is lower.
 const maxRow = 4 * MaxLine
@@ -264,9 +265,9 @@ func (t *tableReader) row(cells []string) inputLine {
 		case cell == "":
 			continue
 		case i >= len(t.columns):
-			return t.fault("has more cells than the first row: %.40q", cell)
+			return t.fault("the row has more cells than the first row: %.40q", cell)
 		case t.columns[i].field == "":
-			return t.fault("has a cell in a column without a name: %.40q", cell)
+			return t.fault("the row has a cell in a column without a name: %.40q", cell)
 		}
 		values[t.columns[i].field] = cell
 		text = append(text, `,"`+t.columns[i].field+`":`...)

@@ -106,13 +106,14 @@ func TestTableFaults(t *testing.T) {
 		"m",
 	}
 	counts, refusals := w.table("user", strings.Join(rows, "\n"))
-	const quote = "has an unpaired quotation mark; enclose a cell that contains one in quotation marks, and double the mark\n"
-	want := `line 5: has more cells than the first row: "extra"` + "\n" + `line 6: has a cell in a column without a name: "nameless"` + "\n" +
+	const quote = "the row has an unpaired quotation mark; if a cell contains a quotation mark, enclose the cell in quotation marks " +
+		"and double the mark\n"
+	want := `line 5: the row has more cells than the first row: "extra"` + "\n" + `line 6: the row has a cell in a column without a name: "nameless"` + "\n" +
 		"line 7: " + quote + "line 8: email must be an email address\n" +
 		"line 9: client must be a UUID, or cli_ and 26 characters; id is required\n" +
 		"line 10: send_welcome_email must be true or false\n" +
 		"line 12: collection_ids[0] must be a UUID, or col_ and 26 characters; collection_ids[1] must be a UUID, or col_ and 26 characters\n" +
-		"line 13: is longer than 1048576 bytes\n" + "line 14: has an unclosed quotation mark; the lines from here to 15 were not read\n"
+		"line 13: the line is longer than 1048576 bytes\n" + "line 14: the row has an unclosed quotation mark; the lines up to line 15 were not read\n"
 	// first_name of line 2 has a line feed, which names must not have
 	want = "line 2: first_name must not contain control characters\n" + want
 	if counts != "1 created, 0 updated, 0 unchanged, 10 refused" || refusals != want {

@@ -30,7 +30,7 @@ func TestTrainingAssignments(t *testing.T) {
 		`'user':#3,'course':'019b7740-0000-7000-8000-000000000007','assigned_at':'2026-06-01T00:00:00Z','due_on':'2026-07-01','position':3`))
 	for more, reason := range map[string]string{
 		`'round':2,'reasons':['boss']`:                                         "reasons[0] must be program, direct, or the ID of a framework assignment",
-		`'round':2,'reasons':[#5]`:                                             "reasons[0]: there is no such framework assignment of the client",
+		`'round':2,'reasons':[#5]`:                                             "reasons[0]: the client has no such framework assignment",
 		`'round':2,'due_on':'1969-12-31'`:                                      "due_on must not be before 1970",
 		`'round':4,'assigned_at':'2026-06-01T00:00:00Z','due_on':'2026-07-01'`: "round: the user has not completed round 3 of the course",
 		`'round':3`:           "assigned_at is required",

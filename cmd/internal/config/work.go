@@ -30,7 +30,7 @@ type WorkFlags struct {
 	FontFlag
 	webhookFlags
 	MailDomainsFlag
-	PublicURL  string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service. All links begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
+	PublicURL  string `name:"public-url" placeholder:"URL" help:"URL at which callers reach the service. Links to this service begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
 	SMTPURL    string `name:"smtp-url" placeholder:"URL" help:"Mail server, as smtp://user:password@host:port or smtps://. If omitted, emails are written to files in the outbox folder in --data-dir."`
 	MailFrom   string `name:"mail-from" placeholder:"ADDRESS" help:"Sender address of emails. Default: no-reply at the host of --public-url."`
 	LearnerURL string `name:"learner-url" placeholder:"URL" help:"URL of the learning platform, to which links in emails lead. Each link adds ?course=, ?policy= or ?invite= with an ID. If omitted, links lead to a page of this service that explains this flag."`

@@ -215,7 +215,7 @@ func (c removeAdminCmd) find(ctx context.Context, d *db.DB) (db.ListedAdmin, err
 	case err != nil:
 		return db.ListedAdmin{}, err
 	case len(found) == 0:
-		return db.ListedAdmin{}, fmt.Errorf("there is no admin %q; admins list shows them", c.Admin)
+		return db.ListedAdmin{}, fmt.Errorf("there is no admin %q; admins list shows all admins", c.Admin)
 	case len(found) > 1:
 		ids := pg.MapRows(found, func(a *db.ListedAdmin) string {
 			return fmt.Sprintf("%s (%s of %s)", a.ID, a.Role, cmp.Or(a.ClientName, a.PartnerName))

@@ -21,7 +21,7 @@ type Breaches struct {
 
 type importBreachesCmd struct {
 	database.Flags
-	File string `arg:"" type:"existingfile" help:"JSON list of breaches, as returned by the breaches endpoint of Have I Been Pwned."`
+	File string `arg:"" type:"existingfile" help:"JSON array of breaches, as returned by the breaches endpoint of Have I Been Pwned."`
 }
 
 // breachCredit is the attribution that the data's license requires.
@@ -96,14 +96,14 @@ const (
 // checkBounds rejects texts that are too long or hold a NUL character, and too many data classes.
 func (e breachEntry) checkBounds() error {
 	if len(e.DataClasses) > maxDataClasses {
-		return fmt.Errorf("has more than %d DataClasses", maxDataClasses)
+		return fmt.Errorf("DataClasses must have at most %d entries", maxDataClasses)
 	}
 	for _, text := range append([]string{e.Name, e.Title, e.Domain}, e.DataClasses...) {
 		if utf8.RuneCountInString(text) > maxBreachText {
-			return fmt.Errorf("has a string of more than %d characters: %.40q", maxBreachText, text)
+			return fmt.Errorf("a string has more than %d characters: %.40q", maxBreachText, text)
 		}
 		if strings.ContainsRune(text, 0) {
-			return errors.New("contains a NUL character")
+			return errors.New("the entry contains a NUL character")
 		}
 	}
 	return nil
@@ -118,10 +118,10 @@ func (e breachEntry) toBreach() (domain.Breach, error) {
 		return b, err
 	}
 	if strings.TrimSpace(e.Name) == "" || strings.TrimSpace(e.Title) == "" {
-		return b, errors.New("needs a Name and a Title")
+		return b, errors.New("Name and Title are required")
 	}
 	if len(e.DataClasses) == 0 {
-		return b, errors.New("needs DataClasses")
+		return b, errors.New("DataClasses is required")
 	}
 	b.Severity = domain.SeverityOf(e.DataClasses, e.IsSensitive, e.IsSpamList)
 	if e.Domain != "" {

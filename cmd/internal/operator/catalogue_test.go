@@ -141,8 +141,8 @@ func TestReadBreaches(t *testing.T) {
 	if clinic.Severity != domain.SeverityHigh || !clinic.Sensitive {
 		t.Errorf("read %+v", clinic)
 	}
-	want := []string{"entry 6 (\"Forum\"): has the same name as entry 1", "entry 7 (\"Late\"): BreachDate must be a date, such as 2026-01-31, got \"2024-02-30\"", "entry 8 (\"Empty\"): needs DataClasses",
-		"entry 9 (\"\"): needs a Name", "entry 10 (\"Zero\"): contains a NUL", "entry 11", "entry 12"}
+	want := []string{"entry 6 (\"Forum\"): entry 1 has the same name", "entry 7 (\"Late\"): BreachDate must be a date, such as 2026-01-31, got \"2024-02-30\"", "entry 8 (\"Empty\"): DataClasses is required",
+		"entry 9 (\"\"): Name and Title are required", "entry 10 (\"Zero\"): the entry contains a NUL", "entry 11", "entry 12"}
 	if len(file.faults) != len(want) {
 		t.Fatalf("%d faults: %v", len(file.faults), file.faults)
 	}
@@ -209,12 +209,12 @@ func TestReadTemplates(t *testing.T) {
 		t.Errorf("read %+v", m)
 	}
 	want := []string{
-		`entry 2 ("Season"): contains unknown placeholders: time.current_season(), x y`, `entry 3 ("Reset"): has the same name as entry 1`,
-		`entry 4 ("No link"): has no link`, `entry 5 ("Score"): deception_score must be between 1 and 6: 7`, `entry 6 ("Sender"): the sender is not an address`, `entry 7 (""): needs a name`,
-		`entry 8 ("Empty"): needs a subject`, `entry 9 ("Sign"): the indicator "luck"`, `entry 10 ("Silent"): has no indicators`,
+		`entry 2 ("Season"): the template contains unknown placeholders: time.current_season(), x y`, `entry 3 ("Reset"): entry 1 has the same name`,
+		`entry 4 ("No link"): has no link`, `entry 5 ("Score"): deception_score must be between 1 and 6: 7`, `entry 6 ("Sender"): the sender is not an address`, `entry 7 (""): name is required`,
+		`entry 8 ("Empty"): subject is required`, `entry 9 ("Sign"): the indicator "luck"`, `entry 10 ("Silent"): has no indicators`,
 		`entry 11 ("Two words"): the sender's address contains a placeholder`, `entry 12 ("Hidden"): has no link`,
-		`entry 13 ("Open"): contains unknown placeholders: {{ without its }}`, `entry 14 ("Swallowed"): contains unknown placeholders: url, {{url`,
-		`entry 15 ("éé`, `entry 16 ("Wordy"): has a subject of more than 500 characters`, `entry 17`,
+		`entry 13 ("Open"): the template contains unknown placeholders: {{ without its }}`, `entry 14 ("Swallowed"): the template contains unknown placeholders: url, {{url`,
+		`entry 15 ("éé`, `entry 16 ("Wordy"): subject must be at most 500 characters`, `entry 17`,
 	}
 	if len(faults) != len(want) {
 		t.Fatalf("%d faults: %v", len(faults), faults)
@@ -224,7 +224,7 @@ func TestReadTemplates(t *testing.T) {
 			t.Errorf("%s, want %s", fault, want[i])
 		}
 	}
-	for text, want := range map[string]string{`{}`: "not a JSON list", "\xff\xfe[\x00]\x00": "UTF-16", "\x1f\x8b\x08\x00": "gzip"} {
+	for text, want := range map[string]string{`{}`: "not a JSON array", "\xff\xfe[\x00]\x00": "UTF-16", "\x1f\x8b\x08\x00": "gzip"} {
 		if _, err := (importTemplatesCmd{}).readTemplates([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q was read as a list: %v", text, err)
 		}
@@ -248,7 +248,7 @@ const goPhishTemplates = `[
 func TestGoPhishTemplates(t *testing.T) {
 	t.Parallel()
 	read, err := importTemplatesCmd{Language: domain.English, Category: "parcels", Difficulty: 3, From: "Post Office <post@post.example>"}.readTemplates([]byte(goPhishTemplates))
-	if err != nil || len(read.templates) != 2 || len(read.faults) != 1 || !strings.HasPrefix(read.faults[0].Error(), `entry 3 ("Logic"): contains unknown placeholders: end, if .FirstName`) {
+	if err != nil || len(read.templates) != 2 || len(read.faults) != 1 || !strings.HasPrefix(read.faults[0].Error(), `entry 3 ("Logic"): the template contains unknown placeholders: end, if .FirstName`) {
 		t.Fatalf("%+v, %v", read, err)
 	}
 	parcel, plain := read.templates[0], read.templates[1]
@@ -256,7 +256,7 @@ func TestGoPhishTemplates(t *testing.T) {
 		{parcel.Subject, "{{first_name}}, your parcel"}, {parcel.From, "Post Office <post@post.example>"},
 		{parcel.Text, "Dear {{first_name}} {{last_name}} ({{job_title}}, {{email}}),\nsee the label ({{link}}) or this (https://live.example/x).\nPost Office\n"},
 		{plain.From, "Payroll <pay@pay.example>"}, {plain.HTML, "<p>Hello {{first_name}},</p>\n<p>sign in at {{link}} &lt;now&gt;.<br>\nPayroll</p>\n"},
-		{strings.Join(read.notes, "\n"), "Parcel: links replaced by the tracked page: https://live.example/x"},
+		{strings.Join(read.notes, "\n"), "Parcel: links that will lead to the tracked page: https://live.example/x"},
 		{strings.Join(read.warnings, "\n"), "Parcel: emails load content from other servers, whose owners can see who opens the emails: https://cdn.example/logo.png\nPlain: attachments are not imported: 1"},
 	} {
 		if c[0] != c[1] {
@@ -272,13 +272,13 @@ func TestGoPhishTemplates(t *testing.T) {
 		t.Errorf("read %+v", parcel)
 	}
 	read, err = importTemplatesCmd{Language: domain.English, Category: "parcels", Difficulty: 3}.readTemplates([]byte(goPhishTemplates))
-	if err != nil || len(read.faults) != 2 || read.faults[0].Error() != `entry 1 ("Parcel"): needs a from_address; for templates without a sender, set --from` {
+	if err != nil || len(read.faults) != 2 || read.faults[0].Error() != `entry 1 ("Parcel"): from_address is required; for templates without a sender, set --from` {
 		t.Errorf("without a sender: %+v, %v", read, err)
 	}
 
 	c := newConsole(t)
 	out, errs, err := c.run(t.Context(), nil, "templates", "import", "--language=en", "--category=parcels", "--from=post@post.example", fileOf(t, goPhishTemplates))
-	if err == nil || !strings.HasPrefix(out, "Parcel: links replaced") || !strings.HasSuffix(out, "2 added, 0 changed, 0 unchanged; 1 skipped\n") || !strings.HasPrefix(errs, "partnerapi: warning: Parcel: emails load") {
+	if err == nil || !strings.HasPrefix(out, "Parcel: links that will lead") || !strings.HasSuffix(out, "2 added, 0 changed, 0 unchanged; 1 skipped\n") || !strings.HasPrefix(errs, "partnerapi: warning: Parcel: emails load") {
 		t.Errorf("%q, %q, %v", out, errs, err)
 	}
 }

@@ -102,11 +102,11 @@ func (c rotateKeyCmd) rotate(ctx context.Context, d *db.DB, s cli.Env) error {
 	if _, err = database.SetCheck(ctx, d, keys, check); err != nil { // that another process has set it is no failure
 		return err
 	}
-	place := "--encryption-key of every process"
+	place := "every process's --encryption-key"
 	if c.EncryptionKey == "" {
 		place = c.KeyFile()
 	}
-	fmt.Fprintf(s.Out, "only earlier backups need the old keys now; remove the old keys from %s\n", place)
+	fmt.Fprintf(s.Out, "only earlier backups still need the old keys; remove the old keys from %s\n", place)
 	return nil
 }
 

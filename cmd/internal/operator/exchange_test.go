@@ -176,13 +176,13 @@ func TestManyRefusals(t *testing.T) {
 	file, all := fileOf(t, lines.String()), filepath.Join(t.TempDir(), "errors.ndjson")
 	_, errs, err := c.run(t.Context(), nil, "import", file)
 	if err == nil || err.Error() != "3060 of 3060 lines were rejected" || strings.Count(errs, "\nline ")+1 != 20 ||
-		!strings.Contains(errs, "\n3060 lines were rejected (use --errors FILE to write all):\n    3000  client: there is no such client\n      30  object must be one of partner, ") ||
+		!strings.Contains(errs, "\n3060 lines were rejected (use --errors FILE to list all of them):\n    3000  client: there is no such client\n      30  object must be one of partner, ") ||
 		!strings.HasSuffix(errs, "      22  other reasons\n") || strings.Count(errs, "\n") != 32 {
 		t.Errorf("%v\n%s", err, errs)
 	}
 	_, errs, err = c.run(t.Context(), nil, "import", file, "--dry-run", "--errors", all)
 	written, readErr := os.ReadFile(all)
-	if err == nil || readErr != nil || strings.Count(errs, "\nline ")+1 != 20 || !strings.Contains(errs, "\n3060 lines were rejected ("+all+" lists all):\n    3000  ") || strings.Count(string(written), "\n") != 3060 {
+	if err == nil || readErr != nil || strings.Count(errs, "\nline ")+1 != 20 || !strings.Contains(errs, "\n3060 lines were rejected ("+all+" lists all of them):\n    3000  ") || strings.Count(string(written), "\n") != 3060 {
 		t.Errorf("%v, %v\n%s", err, readErr, errs)
 	}
 	out, errs, err := c.run(t.Context(), strings.NewReader("{\n  \"object\": \"client\"\n}\n"), "import", "-")

@@ -44,7 +44,7 @@ func (c Export) Run(ctx context.Context, s cli.Env) error {
 		var failure error // of reading the standby: FromReplica then calls the function again, for the primary
 		return d.FromReplica(ctx, func(ctx context.Context) error {
 			if failure != nil && c.File == "-" {
-				return fmt.Errorf("%w; the lines written so far are incomplete; export again, to a file", failure)
+				return fmt.Errorf("%w; the lines written so far are incomplete, so export again to a file", failure)
 			}
 			failure = c.export(ctx, s, d, partner)
 			return failure

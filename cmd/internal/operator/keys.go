@@ -113,7 +113,7 @@ func (c createKeyCmd) newKey() (db.NewKey, error) {
 	settings := db.NewKey{Name: c.Name}
 	for _, scope := range c.Scopes {
 		if scope != domain.Read && scope != domain.Write {
-			return settings, fmt.Errorf("scope %q is unknown: use read, write or both", scope)
+			return settings, fmt.Errorf("scope %q is unknown; use read, write or both", scope)
 		}
 		if !slices.Contains(settings.Scopes, scope) {
 			settings.Scopes = append(settings.Scopes, scope)
@@ -271,8 +271,8 @@ func (c revokeKeyCmd) Run(ctx context.Context, s cli.Env) error {
 		}
 		fmt.Fprintln(s.Out, "revoked", c.Prefix)
 		for _, h := range hooks {
-			fmt.Fprintf(s.Out, "webhook %s (%s) uses this key and is disabled within a minute. To keep the webhook, PATCH it with "+
-				"{\"status\": \"active\"} and another key that has at least the same access.\n", h.ID, domain.Visible(h.URL))
+			fmt.Fprintf(s.Out, "webhook %s (%s) uses this key and will be disabled within a minute. To keep the webhook, PATCH it with "+
+				"{\"status\": \"active\"}, using another key that has at least the same access.\n", h.ID, domain.Visible(h.URL))
 		}
 		return nil
 	})

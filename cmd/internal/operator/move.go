@@ -195,7 +195,7 @@ func (k moveKeys) checkOwn(ctx context.Context, from *db.DB, hasSecrets bool) er
 		return nil
 	}
 	if k.own == nil {
-		return fmt.Errorf("the partner has secrets in this cell, which need --encryption-key: %w", seal.ErrNoKey)
+		return fmt.Errorf("the partner's secrets in this cell require --encryption-key: %w", seal.ErrNoKey)
 	}
 	check, err := from.EncryptionCheck(ctx)
 	if err != nil || check == nil {

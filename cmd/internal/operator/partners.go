@@ -221,7 +221,7 @@ func (archivePartnerCmd) Help() string {
 func (c archivePartnerCmd) Run(ctx context.Context, s cli.Env) error {
 	return c.run(ctx, s, "partners archive", func(ctx context.Context, ch *db.Change, partner domain.PartnerID) (string, error) {
 		done, err := ch.ArchivePartner(ctx, partner)
-		return fmt.Sprintf("archived %s and %s, and revoked %s; %s with the keys. Running services follow within 30 seconds.", partner,
+		return fmt.Sprintf("archived %s and %s, and revoked %s; %s with the keys. Running services apply the change within 30 seconds.", partner,
 			output.Plural(done.Clients, "client", "clients"), output.Plural(done.Keys, "API key", "API keys"),
 			output.Plural(done.Webhooks, "webhook ends", "webhooks end")), err
 	})

@@ -103,7 +103,7 @@ func TestArchivePartner(t *testing.T) {
 		`{"object":"client","id":"` + domain.ClientID{7}.UUID() + `","partner":"` + p.ID.UUID() + `","name":"New"}`,
 		`{"object":"client","id":"` + late.UUID() + `","archived":false}`,
 	} {
-		c.refused(false, []string{"import", fileOf(t, line+"\n")}, "partner: it is archived")
+		c.refused(false, []string{"import", fileOf(t, line+"\n")}, "partner is archived")
 	}
 	c.must("import", fileOf(t, `{"object":"client","id":"`+late.UUID()+`","industry":"Retail"}`+"\n"))
 

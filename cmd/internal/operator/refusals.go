@@ -90,9 +90,9 @@ func (r *refusals) finish() error {
 
 // showReasons prints the most frequent reasons with their counts.
 func (r *refusals) showReasons() {
-	where := "use --errors FILE to write all"
+	where := "use --errors FILE to list all of them"
 	if r.path != "" {
-		where = r.path + " lists all"
+		where = r.path + " lists all of them"
 	}
 	fmt.Fprintf(r.env.Err, "%d lines were rejected (%s):\n", r.total, where)
 	reasons := slices.SortedFunc(maps.Keys(r.counts), func(a, b string) int {

@@ -32,7 +32,7 @@ type Templates struct {
 
 type importTemplatesCmd struct {
 	database.Flags
-	File       string          `arg:"" type:"existingfile" help:"JSON list of templates, either as published by CISA (each with name, subject, from_address, html, text, deception_score and indicators) or as exported by GoPhish (GET /api/templates/)."`
+	File       string          `arg:"" type:"existingfile" help:"JSON array of templates, either as published by CISA (each with name, subject, from_address, html, text, deception_score and indicators) or as exported by GoPhish (GET /api/templates/)."`
 	Language   domain.Language `required:"" enum:"en,es,fr-ca" env:"-" help:"The language of the templates: en, es or fr-ca."`
 	Category   string          `required:"" env:"-" help:"The category of the templates, for use with templates enable."`
 	From       string          `env:"-" placeholder:"SENDER" help:"The sender for templates that have none, such as GoPhish templates: name@example.com or Name <name@example.com>."`
@@ -143,7 +143,7 @@ func (c importTemplatesCmd) readTemplates(text []byte) (file templateFile, err e
 func (f *templateFile) describe(name string, attachments int, found phishing.Findings) {
 	name = domain.Visible(name)
 	if found.Replaced != nil {
-		f.notes = append(f.notes, fmt.Sprintf("%s: links replaced by the tracked page: %s", name, listed(found.Replaced)))
+		f.notes = append(f.notes, fmt.Sprintf("%s: links that will lead to the tracked page: %s", name, listed(found.Replaced)))
 	}
 	if found.Removed != nil {
 		f.notes = append(f.notes, fmt.Sprintf("%s: removed: %s", name, listed(found.Removed)))
@@ -222,25 +222,25 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 		{"text", e.Text, &t.Text},
 	} {
 		if strings.TrimSpace(part.from) == "" {
-			return t, errors.New("needs a " + part.name + missing[part.name])
+			return t, errors.New(part.name + cmp.Or(missing[part.name], " is required"))
 		}
 		if strings.ContainsRune(part.from+e.Name, 0) {
-			return t, errors.New("contains a NUL character")
+			return t, errors.New("the template contains a NUL character")
 		}
 		*part.to = translatePlaceholders(part.from, senderName(e.FromAddress), unknown)
 	}
 	t.Subject, t.From = strings.Join(strings.Fields(t.Subject), " "), strings.TrimSpace(t.From)
 	switch {
 	case t.Name == "":
-		return t, errors.New("needs a name")
+		return t, errors.New("name is required")
 	case utf8.RuneCountInString(t.Name) > longestName:
-		return t, fmt.Errorf("has a name of more than %d characters", longestName)
+		return t, fmt.Errorf("name must be at most %d characters", longestName)
 	case utf8.RuneCountInString(t.Subject) > longestSubject:
-		return t, fmt.Errorf("has a subject of more than %d characters", longestSubject)
+		return t, fmt.Errorf("subject must be at most %d characters", longestSubject)
 	case t.Difficulty < 1 || t.Difficulty > 6:
 		return t, fmt.Errorf("deception_score must be between 1 and 6: %d", t.Difficulty)
 	case len(unknown) > 0:
-		return t, fmt.Errorf("contains unknown placeholders: %s",
+		return t, fmt.Errorf("the template contains unknown placeholders: %s",
 			strings.Join(slices.Sorted(maps.Keys(unknown)), ", "))
 	}
 	var err error
@@ -249,7 +249,9 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 }
 
 // missing says, by the name of a part of a template, how a file without it is imported.
-var missing = map[string]string{"from_address": "; for templates without a sender, set --from", "html": " or a text"}
+var missing = map[string]string{
+	"from_address": " is required; for templates without a sender, set --from", "html": " or text is required",
+}
 
 // shownIndicators returns the indicators that the email shows, sorted. An unknown indicator is an error.
 func (e templateEntry) shownIndicators() ([]domain.Indicator, error) {
@@ -334,14 +336,14 @@ func eachEntry[E entry](text []byte, what string, take func(E) error) (faults []
 	}
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return nil, fmt.Errorf("not a JSON list of %s: %w", what, err)
+		return nil, fmt.Errorf("the file is not a JSON array of %s: %w", what, err)
 	}
 	numbers := map[string]int{}
 	for i, raw := range entries {
 		var e E
 		err := json.Unmarshal(raw, &e)
 		if first := numbers[e.name()]; err == nil && first > 0 {
-			err = fmt.Errorf("has the same name as entry %d", first)
+			err = fmt.Errorf("entry %d has the same name", first)
 		}
 		if err == nil {
 			err = take(e)

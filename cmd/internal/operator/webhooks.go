@@ -136,7 +136,7 @@ func (c setWebhookCmd) Run(ctx context.Context, s cli.Env, line *kong.Context) e
 // err.
 func explainNotFound(err error, id domain.WebhookID) error {
 	if domain.IsCode(err, domain.NotFound) {
-		return fmt.Errorf("there is no webhook %s; webhooks list shows them", id)
+		return fmt.Errorf("there is no webhook %s; webhooks list shows all webhooks", id)
 	}
 	return err
 }

@@ -37,8 +37,8 @@ func TestClientAt(t *testing.T) {
 	id := domain.ClientID{1}
 	for text, want := range map[string]string{
 		"17": "17", "cli_9": "cli_9", id.UUID(): id.String(), "hill": domain.ClientID{1}.String(),
-		"zebra":  `the key has access to no client "zebra"; specify the client's ID, as returned by GET /v2/clients, or its name`,
-		"hill b": `the key has access to no client "hill b"; specify the client's ID, as returned by GET /v2/clients, or its name, did you mean "Hill Bakery"?`,
+		"zebra":  `the key can access no client named "zebra"; specify the client's ID, as returned by GET /v2/clients, or its name`,
+		"hill b": `the key can access no client named "hill b"; specify the client's ID, as returned by GET /v2/clients, or its name, did you mean "Hill Bakery"?`,
 		"twin":   fmt.Sprintf(`2 clients have the name "twin"; specify the ID of one: %s or %s`, domain.ClientID{3}, domain.ClientID{4}),
 	} {
 		got, err := FindClient(t.Context(), client.Config{URL: service.URL + "/base/", Key: "key"}, text)

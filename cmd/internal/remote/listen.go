@@ -44,7 +44,7 @@ func (c Listen) Validate() error {
 		return fmt.Errorf("--url: %w", err)
 	}
 	if u, err := url.Parse(c.ForwardTo); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("--forward-to: is not an http or https URL, such as http://localhost:3000/hook")
+		return errors.New("--forward-to must be an http or https URL with a host, such as http://localhost:3000/hook")
 	}
 	if _, err := webhook.NewEndpoints(webhook.Options{CAFile: c.CA}); err != nil {
 		return fmt.Errorf("--forward-ca: %w", err)
@@ -90,7 +90,7 @@ func (c Listen) follow(ctx context.Context, s cli.Env, wait func(context.Context
 	if c.Secret == "" {
 		c.Secret = domain.NewWebhookSecret()
 	}
-	fmt.Fprintf(s.Out, "Events of %s are posted to %s, signed with %s\n", c.URL, output.WithoutSecrets(c.ForwardTo), c.Secret)
+	fmt.Fprintf(s.Out, "Events from %s are posted to %s, signed with %s\n", c.URL, output.WithoutSecrets(c.ForwardTo), c.Secret)
 
 	in := c.input()
 	cursor := in.Query.Cursor

@@ -102,7 +102,7 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s rejects the key in PARTNERAPI_KEY, which is unknown, expired or revoked", c.URL)
 	case http.StatusNotFound:
-		return fmt.Errorf("%s has no MCP server, which requires release %s or later of the API", c.URL, mcp.Since)
+		return fmt.Errorf("%s has no MCP server; MCP requires release %s or later of the API", c.URL, mcp.Since)
 	}
 	var rejected struct{ Error jsonrpc.Error } // such as an unknown tool
 	if json.Unmarshal(a.Body, &rejected) == nil && rejected.Error.Code != 0 {
@@ -111,7 +111,7 @@ func (c MCP) probe(ctx context.Context, service *client.Client, endpoint string)
 	if err := a.Err(); err != nil {
 		return fmt.Errorf("%s: %w", c.URL, err)
 	}
-	return fmt.Errorf("%s%s returns %d", c.URL, endpoint, a.Status)
+	return fmt.Errorf("%s%s returned %d", c.URL, endpoint, a.Status)
 }
 
 // versionTransport adds the negotiated protocol version to requests, and records whether the service refused the key.

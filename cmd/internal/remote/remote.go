@@ -103,7 +103,7 @@ func FindClient(ctx context.Context, config client.Config, text string) (string,
 	}
 	switch len(ids) {
 	case 0:
-		return "", fmt.Errorf("the key has access to no client %q; specify the client's ID, as returned by GET /v2/clients, or its name%s",
+		return "", fmt.Errorf("the key can access no client named %q; specify the client's ID, as returned by GET /v2/clients, or its name%s",
 			text, output.DidYouMean(text, names))
 	case 1:
 		return ids[0], nil

@@ -28,7 +28,7 @@ type mailFlags struct {
 	Again  bool `env:"-" help:"Also email recipients who have already received this email for the current announcement."`
 	// PublicURL is for DryRun alone: an email has the URL of the process that sends it, which is also
 	// the default here. Its help is that of serve, which reads the same variable.
-	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service. All links begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
+	PublicURL string `name:"public-url" env:"PARTNERAPI_PUBLIC_URL" placeholder:"URL" help:"URL at which callers reach the service. Links to this service begin with this URL. If the URL has a path, the reverse proxy must remove the path from requests. Default: the listen address."`
 }
 
 // Validate checks PublicURL.

@@ -69,7 +69,7 @@ func (f parityFlags) report(s cli.Env, r *parity.Report, err error) error {
 	case n > 0:
 		return fmt.Errorf("differing values: %d", n)
 	case errors.Is(err, context.Canceled):
-		return incomplete{errors.New("stopped before the end; no differences so far")}
+		return incomplete{errors.New("the comparison stopped early and found no differences up to that point")}
 	case err != nil:
 		return incomplete{err}
 	}

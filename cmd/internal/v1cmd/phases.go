@@ -122,7 +122,7 @@ func (c *phaseV1Cmd) scope(
 		return scope, "", err
 	}
 	if key.RevokedAt != nil {
-		fmt.Fprintf(r.Err, "%s is revoked, so it cannot make any requests.\n", key.Prefix)
+		fmt.Fprintf(r.Err, "%s is revoked, so all requests with it are rejected.\n", key.Prefix)
 	}
 	scope.Key, entry.Partner, entry.Object = key.ID, key.PartnerID, database.KeyObject(key.Prefix)
 	return scope, key.Prefix + " (" + key.Name + ")", nil
@@ -132,7 +132,7 @@ func (c *phaseV1Cmd) scope(
 // for a partner's keys leaves new keys with v1; brownout has no effect while no brownout is scheduled.
 func (c *phaseV1Cmd) printHints(r retirement) {
 	if r.state.EndedAt != nil { // v1 had ended before the change, and SetPhase then allows only --all on
-		fmt.Fprint(r.Out, "The end of version 1 is undone.")
+		fmt.Fprint(r.Out, "The end of version 1 has been undone.")
 		if !c.Until.IsZero() {
 			fmt.Fprintf(r.Out, " From %s on, all keys are off again; to end version 1 then, run partnerapi v1 end.", retire.FormatTime(c.Until.Time))
 		}

@@ -48,7 +48,7 @@ func withRetirement(ctx context.Context, f database.Flags, s cli.Env, fn func(re
 }
 
 // followNote follows the message about a change.
-const followNote = "Running services follow within 30 seconds."
+const followNote = "Running services apply the change within 30 seconds."
 
 // change runs apply, which makes a change and returns a message about it, in one transaction with its audit entry. It
 // prints the message, followed by followNote.

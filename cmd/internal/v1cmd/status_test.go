@@ -234,7 +234,7 @@ Keys that still have to move:
 KEY          NAME         PARTNER     LAST CALL    CALLS  VERDICT
 pk_readonly  pk_readonly  Northlight  2026-06-15     840  not begun
 pk_all       pk_all       Northlight  2026-06-15  42,600  half-way
-2 other keys have moved, stopped or ended; --operations lists all.
+2 other keys have moved, stopped or ended; --operations lists all keys.
 `
 
 // statusOperations is the end of the status of the scene with all operations.

@@ -78,7 +78,7 @@ func (t statusText) keysToMove() error {
 		_, err = fmt.Fprintln(t.out, "No keys have to move.")
 	}
 	if others := len(t.Keys) - len(list); others > 0 && err == nil {
-		_, err = fmt.Fprintf(t.out, "%s moved, stopped or ended; --operations lists all.\n",
+		_, err = fmt.Fprintf(t.out, "%s moved, stopped or ended; --operations lists all keys.\n",
 			output.Plural(others, "other key has", "other keys have"))
 	}
 	return err
@@ -184,7 +184,7 @@ func (t statusText) mails() error {
 		return []any{m.Kind, m.PartnerName, m.To, output.FormatTime(&m.CreatedAt.Time), m.State()}
 	})
 	if more := len(t.Mails) - maxMailRows; more > 0 && err == nil {
-		_, err = fmt.Fprintf(t.out, "%d older emails; --json lists all.\n", more)
+		_, err = fmt.Fprintf(t.out, "%d older emails; --json lists all emails.\n", more)
 	}
 	return err
 }
