@@ -61,7 +61,7 @@ type createUser struct {
 		ManagerEmail      string                            `json:"manager_email,omitzero" validate:"omitempty,max=254,email" doc:"Email address of the user's manager."`
 		Role              choice[domain.Role]               `json:"role,omitzero" doc:"The risk role. If you set a role, later directory syncs do not change it. If omitted, the service derives the role from job title, department and email address."`
 		PreferredLanguage choice[domain.Language]           `json:"preferred_language,omitzero" doc:"Language of courses and emails. Default: en."`
-		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Numeric ID of one of the client's collections to add the user to."`
+		CollectionID      *idmap.Ref[domain.CollectionKind] `json:"collection_id,omitzero" doc:"Numeric ID of the client's collection to add the user to."`
 	}
 }
 
@@ -83,8 +83,8 @@ func (f *Facade) addUserRoutes() {
 	addCall(f, Meta{
 		ID: "create-user", Method: "POST", Path: "/clients/:client_id/users", Status: http.StatusCreated,
 		Summary: "Create User",
-		Description: "Creates an active user in the client's manually managed group and assigns the user's courses immediately. " +
-			"No welcome email is sent.",
+		Description: "Creates an active user in the client's Manual group and immediately assigns the courses of the client's " +
+			"program and frameworks. No welcome email is sent.",
 		Fails:  []int{http.StatusConflict, http.StatusRequestEntityTooLarge},
 		Fields: map[string]string{"collection_ids": "collection_id"},
 	}, api.CreateUser, fillCreateUser, toCreatedUser, nil)

@@ -39,7 +39,7 @@ type PageInfo struct {
 	NextCursor *string `json:"next_cursor" doc:"The cursor for the next page. Null on the last page."`
 	HasMore    bool    `json:"has_more" doc:"Whether there is a next page."`
 	// AsOf is zero for callers in this process, who do not need it.
-	AsOf domain.Time `json:"as_of" since:"2.5" doc:"The list contains all changes before this time. Every page has the same as_of. For your next sync, set updated_since to this value."`
+	AsOf domain.Time `json:"as_of" since:"2.5" doc:"The list contains all changes before this time. Every page has the same as_of. If the list supports updated_since, set updated_since to this value for your next sync."`
 }
 
 // DeclareList declares an operation that answers with a page of a list.

@@ -60,9 +60,9 @@ func (e *examination) checkMetrics(context.Context) finding {
 		return pass("off (to serve metrics, set --metrics-listen)")
 	case err == nil && public.Host != "" && !cli.OnLoopback(net.JoinHostPort(public.Hostname(), "80")): // any port will do
 		return warn("set --metrics-listen, or make the proxy reject /metrics",
-			"/metrics is at %s with the API, so a proxy on this machine may show it to everyone", e.Listen)
+			"/metrics is served on %s with the API, so a proxy on this machine may expose it to everyone", e.Listen)
 	}
-	return pass("/metrics is at %s with the API, for this machine only", e.Listen)
+	return pass("/metrics is served on %s with the API, for this machine only", e.Listen)
 }
 
 // assessMetrics warns if metrics are served at every address of this machine, and fails if they are at a public
@@ -78,11 +78,11 @@ func assessMetrics(listen string) finding {
 	switch {
 	case host == "" || err == nil && address.IsUnspecified():
 		return warn(remedy,
-			"/metrics is at %s, on every address of this machine: anyone with access to one can read how each key is used", listen)
+			"/metrics is served on %s, on every address of this machine: anyone with access to one can read how each key is used", listen)
 	case err == nil && !address.IsLoopback() && !address.IsPrivate() && !address.IsLinkLocalUnicast():
-		return fail(remedy, fmt.Errorf("/metrics is at %s, a public address: everyone can read how each key is used", listen))
+		return fail(remedy, fmt.Errorf("/metrics is served on %s, a public address: everyone can read how each key is used", listen))
 	}
-	return pass("/metrics is at %s", listen) // also at a host name, which is not resolved
+	return pass("/metrics is served on %s", listen) // also at a host name, which is not resolved
 }
 
 // checkKeyFiles checks that only the service can read the key files.
@@ -116,7 +116,7 @@ func assessModes(remedy string, places ...fileRule) (found finding, count int) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return fail("allow this user to read it", err), count
+			return fail("give this user access to the folders that contain the path", err), count
 		}
 		count++
 		switch mode := about.Mode().Perm(); {

@@ -96,7 +96,7 @@ const (
 // checkBounds rejects texts that are too long or hold a NUL character, and too many data classes.
 func (e breachEntry) checkBounds() error {
 	if len(e.DataClasses) > maxDataClasses {
-		return fmt.Errorf("DataClasses must have at most %d entries", maxDataClasses)
+		return fmt.Errorf("the entry has more than %d DataClasses", maxDataClasses)
 	}
 	for _, text := range append([]string{e.Name, e.Title, e.Domain}, e.DataClasses...) {
 		if utf8.RuneCountInString(text) > maxBreachText {
@@ -118,10 +118,10 @@ func (e breachEntry) toBreach() (domain.Breach, error) {
 		return b, err
 	}
 	if strings.TrimSpace(e.Name) == "" || strings.TrimSpace(e.Title) == "" {
-		return b, errors.New("Name and Title are required")
+		return b, errors.New("the entry needs a Name and a Title")
 	}
 	if len(e.DataClasses) == 0 {
-		return b, errors.New("DataClasses is required")
+		return b, errors.New("the entry needs DataClasses")
 	}
 	b.Severity = domain.SeverityOf(e.DataClasses, e.IsSensitive, e.IsSpamList)
 	if e.Domain != "" {

@@ -141,8 +141,8 @@ func TestReadBreaches(t *testing.T) {
 	if clinic.Severity != domain.SeverityHigh || !clinic.Sensitive {
 		t.Errorf("read %+v", clinic)
 	}
-	want := []string{"entry 6 (\"Forum\"): entry 1 has the same name", "entry 7 (\"Late\"): BreachDate must be a date, such as 2026-01-31, got \"2024-02-30\"", "entry 8 (\"Empty\"): DataClasses is required",
-		"entry 9 (\"\"): Name and Title are required", "entry 10 (\"Zero\"): the entry contains a NUL", "entry 11", "entry 12"}
+	want := []string{"entry 6 (\"Forum\"): entry 1 has the same name", "entry 7 (\"Late\"): BreachDate must be a date, such as 2026-01-31, got \"2024-02-30\"", "entry 8 (\"Empty\"): the entry needs DataClasses",
+		"entry 9 (\"\"): the entry needs a Name and a Title", "entry 10 (\"Zero\"): the entry contains a NUL", "entry 11", "entry 12"}
 	if len(file.faults) != len(want) {
 		t.Fatalf("%d faults: %v", len(file.faults), file.faults)
 	}

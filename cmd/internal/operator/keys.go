@@ -291,7 +291,7 @@ type rotateTextCmd struct {
 	Prefix   string      `arg:"" help:"The key's prefix, as shown by keys list, or the prefix of an earlier secret."`
 	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Time for which the current secret stays valid: at most 365d and no longer than the key. 0s ends the secret now. Default: 7d."`
 	Expires  domain.Date `env:"-" placeholder:"DATE" help:"New expiry date: the first day (UTC) on which the key no longer works. Default: unchanged."`
-	EndOld   bool        `name:"end-old" env:"-" help:"End the replaced secret now, without creating a new one."`
+	EndOld   bool        `name:"end-old" env:"-" help:"End the old secret now, without creating a new one."`
 	JSON     bool        `name:"json" env:"-" help:"Print the new secret and its prefix, and the old secret's prefix and end time, as JSON."`
 }
 
@@ -325,7 +325,7 @@ func (c rotateTextCmd) Validate() error {
 	case c.EndOld && (!c.Expires.IsZero() || c.JSON):
 		return errors.New("--end-old creates no new secret; omit --expires and --json")
 	case c.EndOld && c.OldUntil != nil:
-		return errors.New("--end-old ends the replaced secret now; omit --old-until")
+		return errors.New("--end-old ends the old secret now; omit --old-until")
 	case c.oldFor() > maxOldFor:
 		return errors.New("--old-until must be at most 365d")
 	case !c.Expires.IsZero() && !c.Expires.After(domain.DateOf(domain.SystemClock{}.Now())):
@@ -380,7 +380,7 @@ func (c rotateTextCmd) endOld(ctx context.Context, s cli.Env, d *db.DB) error {
 	err := database.RunAudited(ctx, d, entry, func(ctx context.Context) (err error) {
 		var k db.FoundKey
 		if k, ended, err = d.EndOldText(ctx, c.Prefix); err == nil && ended == "" {
-			err = fmt.Errorf("the key %s has no replaced secret that is still valid", c.Prefix)
+			err = fmt.Errorf("the key %s has no old secret that is still valid", c.Prefix)
 		}
 		entry.Partner, entry.Object = k.Partner, database.KeyObject(k.Prefix)
 		return err

@@ -192,7 +192,7 @@ func TestRotateKey(t *testing.T) {
 		t.Errorf("printed %s", out)
 	}
 	c.says([]string{"keys", "rotate", made.Prefix, "--end-old"}, second)
-	c.refused(false, []string{"keys", "rotate", made.Prefix, "--end-old"}, "no replaced secret")
+	c.refused(false, []string{"keys", "rotate", made.Prefix, "--end-old"}, "no old secret")
 	c.refused(false, []string{"keys", "rotate", "papi_00nobody"}, "keys list")
 	for flags, says := range map[string]string{
 		"--old-until=1y": "--old-until", "--old-until=-1h": "must not be negative", "--old-until -1h": "must not be negative", "--old-until -7d": "must not be negative", "--end-old --old-until=7d": "--old-until", "--end-old --old-until=0s": "--old-until", "--old-until=400d": "365d", "--expires=2020-01-01": "not after today",

@@ -116,7 +116,7 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	}
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the OTEL_… variables do not work: %w", err)
+		return nil, fmt.Errorf("the trace exporter cannot be created; correct the OTEL_… variables: %w", err)
 	}
 	return exporter, nil
 }
