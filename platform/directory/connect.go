@@ -51,7 +51,7 @@ func CheckEndpoint(address string) error {
 	case u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%q must consist only of a scheme, a host and a path", u.Redacted())
 	case u.Scheme != "https" && (u.Scheme != "http" || !local):
-		return fmt.Errorf("%q must be an https URL", u.Redacted())
+		return fmt.Errorf("%q must be an https URL (http is allowed only for this machine)", u.Redacted())
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func TestLines(t *testing.T) {
 		ref("user", 22, `'last_name':'Three'`),
 		ref("user", 22, `'last_name':'Three'`),
 	)...)
-	if counts != "11 created, 2 updated, 1 unchanged, 1 refused" || !strings.HasPrefix(refusals, "line 13: email: ") {
+	if counts != "11 created, 2 updated, 1 unchanged, 1 refused" || !strings.HasPrefix(refusals, "line 13: email is already used by ") {
 		t.Errorf("%s\n%s", counts, refusals)
 	}
 	w.is(`(one@acme.example,Two,Three)`, "SELECT email, first_name, last_name FROM users WHERE id = $1", id(22))

@@ -76,7 +76,7 @@ func (t *tableReader) next() inputLine {
 		switch {
 		case isBad && bad.Line > bad.StartLine:
 			t.line = t.before + bad.StartLine
-			return t.fault("the row has an unclosed quotation mark; the lines up to line %d were not read", t.before+bad.Line)
+			return t.fault("the row has an unclosed quotation mark; the lines from this one to line %d were not read", t.before+bad.Line)
 		case isBad:
 			t.line = t.before + bad.StartLine
 			return t.fault(badQuotes)

@@ -113,7 +113,7 @@ func TestTableFaults(t *testing.T) {
 		"line 9: client must be a UUID, or cli_ and 26 characters; id is required\n" +
 		"line 10: send_welcome_email must be true or false\n" +
 		"line 12: collection_ids[0] must be a UUID, or col_ and 26 characters; collection_ids[1] must be a UUID, or col_ and 26 characters\n" +
-		"line 13: the line is longer than 1048576 bytes\n" + "line 14: the row has an unclosed quotation mark; the lines up to line 15 were not read\n"
+		"line 13: the line is longer than 1048576 bytes\n" + "line 14: the row has an unclosed quotation mark; the lines from this one to line 15 were not read\n"
 	// first_name of line 2 has a line feed, which names must not have
 	want = "line 2: first_name must not contain control characters\n" + want
 	if counts != "1 created, 0 updated, 0 unchanged, 10 refused" || refusals != want {

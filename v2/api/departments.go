@@ -7,7 +7,7 @@ import (
 
 // Department is a department of a client as v2 shows it, or the users without one.
 type Department struct {
-	Department   *string `json:"department" doc:"Name of the department; if spellings differ, the most common one among its active users. Null for the users without a department, whose item comes last."`
+	Department   *string `json:"department" doc:"Name of the department; if spellings differ, the most common one among its active users, if it has any. Null for the users without a department, whose item comes last."`
 	Users        int     `json:"users" doc:"Number of users, including inactive ones."`
 	ActiveUsers  int     `json:"active_users" doc:"Number of active users. The average score, overdue users and click rate also cover only active users."`
 	AverageScore int     `json:"average_score" doc:"Average risk score, from 0 to 1000; higher is safer. 750 if the department has no active users."`

@@ -72,8 +72,9 @@ var (
 		ID: "dark_web.users.list", Starred: true, Method: "GET", Path: "/clients/:client_id/dark-web/users",
 		Scope: domain.Read, Since: op.V2_1, Status: 200,
 		Summary: "List exposure counts by user",
-		Description: "Returns all active users, each with counts of the resolved and unresolved exposures first seen between " +
-			"`since` and `until`. Returns 403 if Dark Web Monitoring is not enabled for the client.",
+		Description: "Returns all active users, including users without exposures, each with counts of resolved and unresolved " +
+			"exposures; `since` and `until` limit the counts to exposures first seen between these times. Returns 403 if Dark Web " +
+			"Monitoring is not enabled for the client.",
 		Columns: []string{"user_id", "email", "unresolved_exposures", "resolved_exposures"},
 	})
 	ResolveExposure = op.Declare[ResolveExposureInput, Exposure](op.Meta{

@@ -31,6 +31,6 @@ type Usage struct {
 	ClientName      string          `json:"client_name" doc:"The client's current name. An archived client keeps its name, even if another client now has the same name."`
 	ExternalID      *string         `json:"external_id" doc:"The partner's own identifier for the client. Null if none is set."`
 	PeriodStartOn   domain.Date     `json:"period_start_on" doc:"First day (UTC) of the period, not before start_on. Periods for which the service has no numbers are omitted."`
-	ActiveUsersMax  int             `json:"active_users_max" doc:"Highest number of active users in the period (so far, if the period includes today). An archived client has 0 active users."`
+	ActiveUsersMax  int             `json:"active_users_max" doc:"Highest number of active users in the period (so far, if the period includes today). While a client is archived, it has 0 active users."`
 	ActiveUsersLast int             `json:"active_users_last" doc:"Number of active users at the end of the period's last day, or the current number if that day is today."`
 }
