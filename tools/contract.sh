@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Holds the OpenAPI documents to what others make of them: linters, typed clients and
-# programs with them, and the documents that were served before.
+# Checks the OpenAPI documents: with linters, with generated clients and programs that use
+# them, and for changes that break callers of the documents that were served before.
 #
 #   contract.sh                    check
-#   contract.sh baseline [R…]      make the documents of today the baselines, and
-#                                  those of the releases R too; refused where they
-#                                  break one
+#   contract.sh baseline [R…]      store the current documents as the baseline, and those of
+#                                  the releases R too; fails if one breaks the baseline
 set -euo pipefail
 cd "$(dirname "$0")"
 GO=${GO:-go}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of packages for a time each, the rest too where one fails. Inputs
-# that fail are kept below testdata/fuzz of their package.
+# Runs every fuzz target of the packages for TIME, and continues with the next one after a
+# failure. Go stores inputs that fail in testdata/fuzz of their package.
 #
 #   fuzz.sh TIME PACKAGE…
 set -uo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs make targets that write files, given in their order, in a copy of the sources, and
-# takes over what they changed once all have succeeded.
+# Runs make targets that generate files, in the given order, in a copy of the sources. If all
+# targets succeed, it copies the changed files back.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 copy=$(mktemp -d)

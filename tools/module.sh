@@ -1,5 +1,5 @@
 #!/bin/sh
-# Renames the module, for when it has a host that it is fetched from:
+# Renames the module. Run it once the module has a host from which Go can fetch it:
 #
 #   tools/module.sh git.example.com/acme/partnerapi
 set -eu

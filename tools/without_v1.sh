@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Removes version 1 as docs/operating.md says, from a copy of the sources and from a
-# database that it was used on, and holds what is left to its tests:
+# Removes version 1 as docs/operating.md describes, from a copy of the sources and from a
+# database on which it was used. Then it tests the remaining service:
 #
 #   without_v1.sh PACKAGE…
 set -euo pipefail

@@ -1,6 +1,6 @@
-// The benchmark is a module of its own, so that the service's has none of its
-// dependencies. It is named below partnerapi/cmd for cmd/internal, with which it
-// measures the processes as the commands run them.
+// The benchmark is a separate module, so that the service's module has none of its
+// dependencies. Its name is below partnerapi/cmd so that it can import cmd/internal
+// and run processes as the commands do.
 module partnerapi/cmd/bench
 
 go 1.26.0

@@ -1,7 +1,7 @@
-// Command client tries the clients that oapi-codegen generates from the OpenAPI
-// documents: for every example it makes the call with typed parameters, wants the
-// request to be the example's, and wants the typed answer to hold all of the
-// example's response. make contract generates the clients first.
+// Command client checks the clients that oapi-codegen generates from the OpenAPI
+// documents. For every example, it makes the call with typed parameters, and checks
+// that the request is that of the example and that the typed response contains the
+// whole response of the example. make contract generates the clients first.
 package main
 
 import (

@@ -1,15 +1,14 @@
 //go:build linux
 
-// Command dates runs go test at other dates, without a resolver and on a busy
-// machine: no test may depend on when and where it runs.
+// Command dates runs go test on other dates, without a working DNS resolver and on a
+// busy machine, because no test may depend on when and where it runs:
 //
 //	dates [-busy=false] DATE,DATE… go test PACKAGE…
 //
-// A date is 2027-12-31T23:59, in UTC. The clock of Go is moved by a build overlay of
-// the package time, and PostgreSQL's by a library that is loaded into it, by the same
-// time. All runs in
-// its own namespaces, with nothing but a loopback device and a resolver that never
-// answers.
+// A date is in UTC, such as 2027-12-31T23:59. A build overlay of the package time moves
+// Go's clock, and a preloaded library moves PostgreSQL's clock by the same amount. The
+// tests run in their own namespaces, with only a loopback device and a resolver that
+// never responds.
 package main
 
 import (

@@ -1,12 +1,16 @@
-// Command demonstration serves a demonstration while it runs programs against it, one
-// after the other, and fails with the first that does:
+// Command demonstration serves a demonstration and runs programs against it, one after
+// the other. It stops and fails when a program fails:
 //
 //	demonstration PARTNERAPI COMMAND…
 //
-// PARTNERAPI is the binary of the service, and each COMMAND a command line of words. The
-// programs have the service's address in BASE, a key with access to all clients in KEY, its
-// data directory in PARTNERAPI_DATA_DIR, and in TLS_CERT and TLS_KEY files with a certificate for endpoints of webhooks on
-// 127.0.0.1, which the service trusts.
+// PARTNERAPI is the service's binary, and each COMMAND is a command line, split at spaces.
+// These environment variables are set for the programs:
+//
+//   - BASE: the service's URL
+//   - KEY: an API key with access to all clients
+//   - PARTNERAPI_DATA_DIR: the service's data directory
+//   - TLS_CERT, TLS_KEY: the files of a certificate and its private key, for webhook
+//     endpoints on 127.0.0.1; the service trusts the certificate
 package main
 
 import (

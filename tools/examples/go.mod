@@ -1,5 +1,5 @@
-// The programs of docs/guide that are written in Go (TestSyncExample and those after it) are compiled with this
-// module. What they import stands under tool, as no file here imports it.
+// Tests (TestSyncExample and those after it) compile the Go programs in docs/guide with this module. Their imports are
+// listed under tool, because no file here imports them.
 module example
 
 go 1.26.0

@@ -1,10 +1,10 @@
-// Command mcpgo does one task with the MCP server through mcp-go, a client in Go that is not the SDK's: it lists the
-// tools, reads, updates, and meets an error, over HTTP and over the bridge:
+// Command mcpgo performs one task with the MCP server through mcp-go, a Go client that is independent of the SDK. It
+// lists the tools, creates, finds and updates a client, and causes an error, over HTTP and over the bridge:
 //
 //	mcpgo PARTNERAPI
 //
-// PARTNERAPI is the binary of the service. Command demonstration runs it, and gives the service's address in BASE and a
-// key in KEY. The exit status is 1 if something is not as it has to be.
+// PARTNERAPI is the service's binary. Command demonstration runs mcpgo with the service's URL in BASE and an API key in
+// KEY. The exit status is 1 if a check fails.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command ogen calls a service with the clients that ogen generates from the documents of both versions, with its
-// default settings. It reads clients, and a page of events from a server that has an event of an unknown type: the page
-// must stay whole, with its cursor. make contract generates the clients first, and runs the command against the
-// demonstration, whose address is in BASE and key in KEY.
+// Command ogen calls a service with the clients that ogen generates from the documents of both versions, with ogen's
+// default settings. It lists clients. It also reads a page of events from a server whose page contains an event of an
+// unknown type, and checks that the client decodes the whole page, including its cursor. make contract generates the
+// clients first, and runs the command against the demonstration, with its URL in BASE and its API key in KEY.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command program is a small integration with the client that oapi-codegen generates: it
-// reads the clients page by page, makes one with a user, sends the user a simulated
-// phishing email, receives an event and verifies its signature, and fetches a report.
-// Command demonstration runs it.
+// Command program is a small integration that uses the client from oapi-codegen. It lists
+// the clients page by page, creates a client with a user, and sends the user a simulated
+// phishing email. It also receives an event, verifies the event's signature, and downloads
+// a report. Command demonstration runs it.
 package main
 
 import (

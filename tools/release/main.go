@@ -1,10 +1,10 @@
-// Command release makes what a version of the program is given out as: archives,
-// packages for Debian and Red Hat, an image, a list of what is in them (SBOM), and
-// their checksums. The same commit gives the same bytes in every folder. It is its
-// own module, so that the program's has none of its dependencies.
+// Command release builds the files of a version of the program: archives, packages for
+// Debian and Red Hat, an image, a list of their parts (SBOM), and checksums. The same
+// commit results in the same bytes in any folder. The command is a separate module, so
+// that the program's module has none of its dependencies.
 //
 //	release -version v1.0.0    write dist/
-//	release -licenses          only check the licenses of what the program is built from
+//	release -licenses          only check the licenses of the program's dependencies
 package main
 
 import (

@@ -1,7 +1,6 @@
-// Command rules checks files of Prometheus rules as promtool does: their form, and
-// their expressions and templates; and the expressions of dashboards for Grafana
-// (.json). It is its own module, so that the service does not depend on
-// Prometheus.
+// Command rules checks the format, the expressions and the templates of Prometheus rule
+// files, as promtool does. It also checks the expressions in Grafana dashboards (.json).
+// It is a separate module, so that the service does not depend on Prometheus.
 package main
 
 import (

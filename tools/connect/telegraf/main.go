@@ -1,5 +1,5 @@
-// Command telegraf is Telegraf with the plugins of the guide's configuration and no others: the whole program has
-// several hundred, and takes many minutes to compile. It collects once, as telegraf --once does:
+// Command telegraf is Telegraf with only the plugins of the guide's configuration. The full program has several hundred
+// plugins and takes many minutes to compile. The command collects once, as telegraf --once does:
 //
 //	telegraf CONFIGURATION
 package main

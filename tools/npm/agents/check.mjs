@@ -1,6 +1,6 @@
-// Does one task with the MCP server through the OpenAI Agents SDK, as an agent whose tools are strict functions: OpenAI's
-// models then name every argument, and send null for those they do not use. The model is scripted; nothing is sent to
-// OpenAI. Command demonstration runs it. The exit status is 1 if something is not as it has to be.
+// Performs one task with the MCP server through the OpenAI Agents SDK, as an agent whose tools are strict functions.
+// With these, OpenAI's models name every argument, and send null for unused ones. The model is scripted; nothing is
+// sent to OpenAI. Command demonstration runs this program. The exit status is 1 if a check fails.
 import { Agent, MCPServerStreamableHttp, run, setTracingDisabled, Usage } from "@openai/agents";
 
 const { BASE: base, KEY: key } = process.env;

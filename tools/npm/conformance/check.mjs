@@ -1,6 +1,7 @@
-// Runs scenarios of the Model Context Protocol's conformance suite against the server: those that need none of the tools,
-// resources and prompts that the suite wants a test server to have. The suite sends no key, so it calls a proxy that adds
-// it, and that has the server's port in place of its own in Host and Origin. Command demonstration runs this. The exit status is 1 if a scenario fails.
+// Runs scenarios of the Model Context Protocol's conformance suite against the server, except those that need the
+// suite's own test tools, resources and prompts. The suite sends no API key, so it calls a proxy that adds one. The
+// proxy also replaces its own port with the server's port in Host and Origin. Command demonstration runs this program.
+// The exit status is 1 if a scenario fails.
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, request } from "node:http";

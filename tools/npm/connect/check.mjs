@@ -1,9 +1,9 @@
-// Runs the configurations of the guide "Connect your tools", as its Markdown has them, with the programs that they are
-// for: Benthos, mito (which runs the program of Elastic's CEL input), Node-RED and Telegraf; and, where it is installed,
-// adnanh/webhook. Each tool runs twice: the first run loads all rows, the second those that changed in between and the
-// newest of each list, which comes again. A client is gone after it was listed and comes back for the second run, another
-// has no Dark Web Monitoring, lists have several pages, and a request is refused with 429. Command demonstration runs it. The exit status is 1
-// if something is not as it has to be.
+// Runs the configurations in the Markdown of the guide "Connect your tools" with their programs: Benthos, mito (which
+// runs the program of Elastic's CEL input), Node-RED and Telegraf, and adnanh/webhook if it is installed. Each tool
+// runs twice. The first run loads all rows. The second run loads the rows that have changed since, and again the newest
+// row of each list. One client disappears after it was listed and is back for the second run, another has no Dark Web
+// Monitoring, lists have several pages, and one request returns 429. Command demonstration runs this program. The exit
+// status is 1 if a check fails.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,10 +1,10 @@
-// Checks the MCP server with the official TypeScript clients of both generations, over HTTP
-// and, with the older one, over the bridge of standard input and output:
+// Checks the MCP server with both generations of the official TypeScript clients over HTTP,
+// and with the older one also over the bridge of standard input and output:
 //
 //   node check.mjs PROGRAM
 //
-// PROGRAM is the partnerapi binary. Command demonstration runs it, and tells the service's
-// address and key. The exit status is 1 where something is not as it has to be.
+// PROGRAM is the partnerapi binary. Command demonstration runs this program with the
+// service's URL in BASE and an API key in KEY. The exit status is 1 if a check fails.
 import { Client as NewerClient, StreamableHTTPClientTransport as NewerTransport } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";

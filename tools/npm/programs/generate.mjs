@@ -1,5 +1,5 @@
-// Generates the TypeScript clients that the programs of this folder are written with,
-// with the settings of their generators as they come.
+// Generates the TypeScript clients that the programs in this folder use, with the default
+// settings of their generators.
 //
 //   node generate.mjs DOCUMENT V1-DOCUMENT OUT
 import { createClient } from "@hey-api/openapi-ts";

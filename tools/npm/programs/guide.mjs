@@ -1,5 +1,5 @@
-// Writes the programs of the guide to generated clients, with what their generators make of
-// a document beside them, so that compilers say whether the two still fit.
+// Writes the programs in the guide to generated clients to OUT, next to the clients that
+// their generators generate from a document. Compilers then check that the two still fit.
 //
 //   node guide.mjs GUIDE DOCUMENT OUT
 import { createClient } from "@hey-api/openapi-ts";

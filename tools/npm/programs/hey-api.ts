@@ -1,4 +1,4 @@
-// The steps with the SDK of hey-api.
+// Runs the steps with the SDK from hey-api.
 import {
   clientsCreate, clientsList, phishingSend, phishingTemplatesList, reportsCreate, reportsGet, usersCreate, webhooksCreate, webhooksTest,
 } from "../../out/programs/hey-api/sdk.gen";

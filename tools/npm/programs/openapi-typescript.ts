@@ -1,4 +1,4 @@
-// The steps with openapi-fetch, on the types of openapi-typescript.
+// Runs the steps with openapi-fetch and the types from openapi-typescript.
 import createClient from "openapi-fetch";
 import type { components, paths } from "../../out/programs/openapi";
 import { base, key, run } from "./steps";

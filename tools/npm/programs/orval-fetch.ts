@@ -1,4 +1,4 @@
-// How the functions of orval reach the service: the place for its address and the key.
+// Adds the service's URL and the API key to the requests of orval's functions.
 import { base, key } from "./steps";
 
 export async function call<T>(path: string, init: RequestInit): Promise<T> {

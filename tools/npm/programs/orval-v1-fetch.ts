@@ -1,4 +1,4 @@
-// How the functions of orval for version 1 reach the service.
+// Adds the service's URL and the API key to the requests of orval's functions for version 1.
 import { base, key } from "./steps";
 
 export async function callV1<T>(path: string, init: RequestInit): Promise<T> {

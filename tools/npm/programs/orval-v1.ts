@@ -1,4 +1,4 @@
-// Calls version 1 with the functions of orval.
+// Calls version 1 with orval's functions.
 import { clients } from "../../out/programs/orval-v1";
 
 async function main() {

@@ -1,5 +1,5 @@
-// Validates pages with the schemas of zod that orval generates: of clients, and of events, one of which has a type that
-// the document does not have. The page must stay whole, with its cursor.
+// Validates pages of clients and of events with the Zod schemas that orval generates. One event has a type that the
+// document lacks; the page must still be valid, including its cursor.
 import { clientsListResponse, eventsListResponse } from "../../out/programs/orval-zod";
 import { base, key } from "./steps";
 

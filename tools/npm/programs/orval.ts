@@ -1,4 +1,4 @@
-// The steps with the functions of orval.
+// Runs the steps with orval's functions.
 import {
   clientsCreate, clientsList, phishingSend, phishingTemplatesList, reportsCreate, reportsGet, usersCreate, webhooksCreate, webhooksTest,
   type Event,

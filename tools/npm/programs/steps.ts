@@ -1,6 +1,6 @@
-// What a small integration does, in the calls of any client: it reads the clients page by
-// page, makes one with a user, sends the user a simulated phishing mail, receives an event
-// and verifies its signature, and fetches a report.
+// The steps of a small integration, for any client library. It lists the clients page by
+// page, creates a client with a user, and sends the user a simulated phishing email. It
+// also receives an event, verifies the event's signature, and downloads a report.
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";

@@ -1,6 +1,6 @@
-// Checks the pages for people in Chromium. Command demonstration runs it, and tells the
-// service's address and key. Where there is no Chromium nothing is checked, which is said.
-// The exit status is 1 where something is not as it has to be.
+// Checks the pages for people in Chromium. Command demonstration runs this program with
+// the service's URL in BASE and an API key in KEY. If there is no Chromium, the program says
+// so and checks nothing. The exit status is 1 if a check fails.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -1,5 +1,5 @@
-// Writes the types that openapi-typescript makes of a document, and a program that
-// assigns every example to them. tsc then says whether the examples have the types.
+// Writes the types that openapi-typescript generates from a document, and a program that
+// assigns every example to its type. tsc then checks that the examples have these types.
 //
 //   node check.mjs DOCUMENT EXAMPLES OUT
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";

@@ -1,12 +1,11 @@
-// Verifies the signatures that the service makes of events with two public
-// libraries: those of Stripe for X-Service-Signature, and of Standard Webhooks for
-// the three webhook headers.
+// Verifies the service's event signatures with two public libraries: Stripe's for
+// X-Service-Signature, and that of Standard Webhooks for the three webhook headers.
 //
 //   node verify.mjs VECTORS
 //
-// VECTORS is a JSON file: [{"name", "id", "time", "secrets", "body", "headers"}], the
-// secrets as they are shown, the newest first. Each of them must verify both
-// signatures; no other secret, no other body and no later time may.
+// VECTORS is a JSON file: [{"name", "id", "time", "secrets", "body", "headers"}]. The
+// secrets are written as the API shows them, newest first. Each secret must verify both
+// signatures. Another secret, another body or a later time must not.
 import { readFileSync } from "node:fs";
 import Stripe from "stripe";
 import { Webhook } from "standardwebhooks";
