@@ -6,7 +6,8 @@ import (
 	"partnerapi/v2/api"
 )
 
-// TrainingResult is v1's form of a user's course, in both of its spellings (decisions 5.9).
+// TrainingResult is v1's form of a user's course. It contains each value under both of its names: completed and passed,
+// completed_date and passed_date (decisions 5.9).
 type TrainingResult struct {
 	Order         int    `json:"order" doc:"Position of the course in the user's list, starting at 1."`
 	CourseName    string `json:"course_name" doc:"The course's title."`
