@@ -27,7 +27,7 @@ func (f *Facade) addTrainingRoutes() {
 	addList[listTraining](f, Meta{
 		ID: "training", Method: "GET", Path: "/users/:user_id/training", Status: http.StatusOK,
 		Summary:     "Get User Training Results",
-		Description: "Returns the courses that are assigned to the user, in the order of the user's list.",
+		Description: "Returns the courses assigned to the user, sorted by `order`.",
 		Fails:       []int{http.StatusNotFound},
 	}, api.ListTraining, nil, toTrainingResult, nil)
 }

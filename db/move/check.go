@@ -216,7 +216,7 @@ func (m *Move) checkName(ctx context.Context) error {
 	taken, err := pg.One[bool](ctx, m.To, "look for the partner's name", pg.SQL(
 		"SELECT EXISTS (SELECT FROM partners WHERE name_key = ? AND id <> ?)", name, m.Partner))
 	if err == nil && taken {
-		err = fmt.Errorf("the new cell has another partner with this name")
+		err = errors.New("the new cell has another partner with this name; rename one of them with partnerapi partners rename")
 	}
 	return err
 }

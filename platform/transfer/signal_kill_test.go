@@ -38,7 +38,7 @@ func TestServerKilled(t *testing.T) {
 	lines := publications(o, 2500)
 	k.left.Store(2)
 	report, err := transfer.IngestImpatiently(t.Context(), p.DB, strings.NewReader(strings.Join(lines, "\n")), transfer.Watcher{}, never)
-	if err == nil || !strings.Contains(err.Error(), "after 1000") || report.Taken != 1000 {
+	if err == nil || !strings.Contains(err.Error(), "after line 1000") || report.Taken != 1000 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	server.Start()

@@ -10,7 +10,7 @@ type WebhookDelivery struct {
 	ID        domain.DeliveryID     `json:"id"`
 	EventID   domain.EventID        `json:"event_id"`
 	Type      domain.EventType      `json:"type" doc:"The type of the event."`
-	Status    domain.DeliveryStatus `json:"status" doc:"Status of the delivery. failed: every attempt within 24 hours failed; dropped: the service stopped trying (see reason)."`
+	Status    domain.DeliveryStatus `json:"status" doc:"Status of the delivery. failed: all attempts failed for 24 hours, or the endpoint returned 410; dropped: the service ended the delivery because of the webhook, its API key or the client (see reason)."`
 	Reason    *string               `json:"reason" doc:"Why the delivery was dropped. Null if it was not dropped."`
 	CreatedAt domain.Time           `json:"created_at" doc:"When the event was queued for the webhook."`
 	Tries     []WebhookTry          `json:"tries" doc:"The delivery attempts, oldest first."`

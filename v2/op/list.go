@@ -211,7 +211,7 @@ type FeedPage[T any] struct {
 type FeedInfo struct {
 	NextCursor string       `json:"next_cursor" null:"2.5" doc:"The cursor to continue from, now or later. The cursor stays valid even if there are no more events yet. Null only if follow is false and there are no more events."`
 	HasMore    bool         `json:"has_more" doc:"Whether more events are available now. If false, try again later."`
-	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"The feed contains all events before this time. For your next sync, set since to this value. Null unless you set follow=false or since."`
+	AsOf       *domain.Time `json:"as_of" since:"2.5" doc:"Time up to which the feed is complete: no event from before this time appears later. For your next sync, set since to this value. Null unless you set follow=false or since."`
 }
 
 // DeclareFeed declares an operation that answers with a page of a feed: a list that callers follow, as it only grows at

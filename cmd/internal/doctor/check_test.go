@@ -152,7 +152,7 @@ func TestChecks(t *testing.T) {
 		{"public url", "--listen=0.0.0.0:8080", warned, "0.0.0.0:8080|other machines|--public-url"},
 		{"public url", "--listen=[::]:8080|--smtp-url=" + office, failed, "links in emails|--public-url"},
 		{"public url", "", passed, "this machine only"},
-		{"trusted proxies", "--trusted-proxies=0.0.0.0/0", warned, "everyone"},
+		{"trusted proxies", "--trusted-proxies=0.0.0.0/0", warned, "every address"},
 		{"trusted proxies", public, warned, "proxy"},
 		{"demonstration", "--demo", warned, "publicly known API keys"},
 		{"webhooks", "--webhook-allow-private", warned, "private|--webhook-allow-private"},

@@ -127,7 +127,7 @@ func (e *examination) checkProxies(context.Context) finding {
 	for _, n := range networks {
 		if n.Bits() == 0 {
 			return warn("set --trusted-proxies to the proxies' own networks",
-				"%s trusts everyone: callers can choose the IP address that they appear with", n)
+				"%s contains every address: any caller can spoof its IP address", n)
 		}
 	}
 	return pass("%v", e.TrustedProxies)

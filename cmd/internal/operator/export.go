@@ -19,7 +19,7 @@ type Export struct {
 	database.Flags
 	File    string `arg:"" optional:"" default:"-" help:"File to write; - for standard output."`
 	Partner string `env:"-" help:"Only objects of the partner with this ID, UUID or name. Default: all partners."`
-	Signals string `env:"-" placeholder:"FILE" help:"File for users' activity, such as completed courses and signed policies, in the format that ingest reads."`
+	Signals string `env:"-" placeholder:"FILE" help:"Output file for user activity, such as completed courses and signed policies, in the format that ingest reads."`
 }
 
 func (Export) Help() string {

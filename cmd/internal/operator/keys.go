@@ -289,7 +289,7 @@ func explainNoKey(err error, prefix string) error {
 type rotateTextCmd struct {
 	database.Flags
 	Prefix   string      `arg:"" help:"The key's prefix, as shown by keys list, or the prefix of an earlier secret."`
-	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Time for which the current secret stays valid: at most 365d and no longer than the key. 0s ends the secret now. Default: 7d."`
+	OldUntil *span       `name:"old-until" env:"-" placeholder:"7d" help:"Remaining lifetime of the current secret: at most 365d, or until the key expires if that is earlier. 0s ends the secret now. Default: 7d."`
 	Expires  domain.Date `env:"-" placeholder:"DATE" help:"New expiry date: the first day (UTC) on which the key no longer works. Default: unchanged."`
 	EndOld   bool        `name:"end-old" env:"-" help:"End the old secret now, without creating a new one."`
 	JSON     bool        `name:"json" env:"-" help:"Print the new secret and its prefix, and the old secret's prefix and end time, as JSON."`

@@ -24,7 +24,7 @@ type parityFlags struct {
 	remote.KeyFlag
 	URL      string   `name:"url" env:"-" default:"http://127.0.0.1:8080" placeholder:"BASE" help:"URL of the service, without /v1."`
 	V1URL    string   `name:"v1-url" env:"-" placeholder:"OLD" help:"URL of another service. The v1 at --url is compared with the v1 at this URL instead of with the v2 at --url. Both services must have the same IDs (idmap import)."`
-	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"API key of the other service. Default: the same key."`
+	V1Key    string   `name:"v1-key" env:"PARTNERAPI_V1_KEY" placeholder:"KEY" help:"API key for the other service. Default: the same key."`
 	Tolerate []string `env:"-" placeholder:"FIELD,…" help:"Fields of v1 items, or headers, that may differ between the two services."`
 	JSON     bool     `name:"json" env:"-" help:"Print the report as JSON."`
 }

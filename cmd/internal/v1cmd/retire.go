@@ -175,8 +175,8 @@ func servedRelease(state *retire.State) (served op.Release, err error) {
 		return 0, nil
 	}
 	if err := served.UnmarshalText([]byte(state.Release)); err != nil {
-		return 0, fmt.Errorf("the service serves release %s of version 2, which this program does not know; use the service's own program: %w",
-			state.Release, err)
+		return 0, fmt.Errorf("the service serves release %s of version 2, which this program does not know; "+
+			"run the command with the version of partnerapi that the service runs", state.Release)
 	}
 	return served, nil
 }
