@@ -1,8 +1,6 @@
 package records
 
 import (
-	"errors"
-
 	"partnerapi/db"
 	"partnerapi/domain"
 )
@@ -34,7 +32,7 @@ func (b *admins) create(in *domain.AdminRecord, row *db.AdminRow) {
 func (b *admins) apply(in *domain.AdminRecord, before, row *db.AdminRow) error {
 	setEmailKey(domain.OrZero(before).Email, row.Email, &row.EmailKey, &row.EmailState)
 	if in.Client.Given && b.found.find(in.Client.Value).PartnerID != row.PartnerID {
-		return errors.New("client belongs to another partner")
+		return errOtherPartner
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/uptrace/bun"
@@ -73,7 +72,7 @@ func (b *brands) create(_ *domain.BrandRecord, row *db.BrandRow) {
 // apply refuses a client of another partner, and a new sender's address of a domain that is not the service's.
 func (b *brands) apply(in *domain.BrandRecord, before, row *db.BrandRow) error {
 	if in.Client.Given && in.Partner.Given && b.found.find(in.Client.Value).PartnerID != in.Partner.Value.ID {
-		return errors.New("client belongs to another partner")
+		return errOtherPartner
 	}
 	if in.Client.Given || ofService(in) {
 		row.PartnerID = nil // a client's partner is that of the client

@@ -89,7 +89,7 @@ func (b *collections) apply(in *domain.CollectionRecord, before, row *importedCo
 	setNameKey(domain.OrZero(before).Name, row.Name, &row.NameKey)
 	for n, m := range in.Members.Value {
 		if !b.found.find(m.User).isOf(row.Client) {
-			return fmt.Errorf("members[%d]: the client has no such %s", n, m.User.Noun())
+			return noneOfClient(fmt.Sprintf("members[%d]", n), m.User.Noun())
 		}
 	}
 	b.touch(before, row, &row.UpdatedAt)

@@ -3,7 +3,6 @@ package records
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/uptrace/bun"
 
@@ -92,7 +91,7 @@ func (b *frameworks) setAudience(row *importedFramework, a domain.AudienceRecord
 	case exists && a.Deleted:
 		return errors.New("audience: deleted is true, but the collection exists")
 	case !exists && !a.Deleted:
-		return fmt.Errorf("audience: the client has no such %s", a.Type)
+		return noneOfClient("audience", string(a.Type))
 	}
 	return nil
 }

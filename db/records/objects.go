@@ -138,6 +138,14 @@ func noSuch(field string, to reference) error {
 	return errors.New(reason)
 }
 
+// noneOfClient returns the refusal of a record whose field refers to an object that its client does not have.
+func noneOfClient(field, noun string) error {
+	return errors.New(field + ": the client has no such " + noun)
+}
+
+// errOtherPartner refuses a client that is not of the record's partner.
+var errOtherPartner = errors.New("client belongs to another partner")
+
 // cannotChange returns the refusal of a record that changes a fixed field.
 func cannotChange(field string) error { return errors.New(field + " cannot be changed") }
 

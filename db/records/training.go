@@ -113,7 +113,7 @@ func (b *training) setReasons(in *domain.TrainingRecord, row *importedTraining) 
 		case r.Direct:
 			direct = true
 		case !b.found.find(r.Framework).isOf(row.ClientID):
-			return fmt.Errorf("reasons[%d]: the client has no such %s", n, r.Framework.Noun())
+			return noneOfClient(fmt.Sprintf("reasons[%d]", n), r.Framework.Noun())
 		default:
 			frameworks = append(frameworks, r.Framework.ID)
 		}

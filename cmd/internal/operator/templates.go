@@ -222,7 +222,7 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 		{"text", e.Text, &t.Text},
 	} {
 		if strings.TrimSpace(part.from) == "" {
-			return t, errors.New(part.name + cmp.Or(missing[part.name], " is required"))
+			return t, errors.New(cmp.Or(missing[part.name], part.name+" is required"))
 		}
 		if strings.ContainsRune(part.from+e.Name, 0) {
 			return t, errors.New("the template contains a NUL character")
@@ -248,9 +248,10 @@ func (c importTemplatesCmd) toTemplate(e templateEntry) (domain.Template, error)
 	return t, err
 }
 
-// missing says, by the name of a part of a template, how a file without it is imported.
+// missing are the errors for parts of a template that a flag or another part can replace, by the part's name.
 var missing = map[string]string{
-	"from_address": " is required; for templates without a sender, set --from", "html": " or text is required",
+	"from_address": "from_address is required; for templates without a sender, set --from",
+	"html":         "html or text is required",
 }
 
 // shownIndicators returns the indicators that the email shows, sorted. An unknown indicator is an error.
